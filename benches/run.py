@@ -3,6 +3,7 @@
 
   benches/run.py [bulk|live|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
   benches/run.py before --before PROGRAM [--runs 5] …
+  benches/run.py bulk --without avx512,gfni,vaes      as on a processor without these instruction sets
 
 Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
 the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
@@ -27,22 +28,39 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+sys.dont_write_bytecode = True
+import measure
+
 SHARED_PEERS = ROOT.parent / "shared/bench/peers/peers.py"
 TSCTP = "/usr/lib/usrsctp/tsctp"
 OURS = "braidcast"
 MB = 10**6
 LIVE_MBIT, LIVE_SECS = 20, 10
 CODES = ["none", "block:10,9", "convolutional:10,9,20", "tetrys:10,9,200"]
+# What the environment of all programs says besides: instruction sets that are hidden from them.
+HIDDEN = {}
+# Prints which of the sets that can be hidden it finds.
+CHECK = """
+#include <cpuid.h>
+#include <stdio.h>
+int main(void) {
+    unsigned a, b, c, d;
+    __cpuid_count(7, 0, a, b, c, d);
+    printf("%s %s %s\\n", b >> 16 & 1 ? "avx512" : "", c >> 8 & 1 ? "gfni" : "", c >> 9 & 1 ? "vaes" : "");
+}
+"""
+# True: programs are taken as they are in target/release, for example on a machine without compilers.
+NO_BUILD = False
 # A peer that takes longer than this hangs.
 LIMIT_SECS = 120
 
@@ -132,30 +150,30 @@ def before_peers(ours, before):
 
 
 def before_table(results, cost, unit):
-    print(f"| row | CPU-s per {unit} before | now | now : before (min / median / max of the pairs) |\n|---|---|---|---|")
+    head("row", f"CPU-s per {unit} before", "now", "now : before (min / median / max of the pairs)")
     for row in dict.fromkeys(row for row, _ in results):
         pairs = [pair for pair in zip(results[row, "before"], results[row, "now"]) if all(pair)]
         if not pairs:
-            print(f"| {row} | failed | | |")
+            line(row, "failed", "", "")
             continue
         old, new = (statistics.median(figures[cost] for figures in side) for side in zip(*pairs))
-        print(f"| {row} | {old:.3g} | {new:.3g} | {spread([new[cost] / old[cost] for old, new in pairs], '%.2f')} |")
+        line(row, f"{old:.3g}", f"{new:.3g}", spread([new[cost] / old[cost] for old, new in pairs], "%.2f"))
 
 
 def redundancy_table(results):
     """What each code adds to the CPU time of the same round without one."""
-    print("| redundancy | CPU-s per GB, both ends | tx | rx | Gbit/s | added CPU, % |\n|---|---|---|---|---|---|")
+    head("redundancy", "CPU-s per GB, both ends", "tx", "rx", "Gbit/s", "added CPU, %")
     without = next(iter(results.values()), [])
     for name, found in results.items():
         pairs = [(mine, its) for mine, its in zip(found, without) if mine and its]
         if not pairs:
-            print(f"| {name} | failed | | | | |")
+            line(name, "failed", "", "", "", "")
             continue
         median = {key: statistics.median(mine[key] for mine, _ in pairs) for key in ("tx", "rx", "gbit_per_s")}
         added = spread([100 * (mine["cpu_per_gb"] / its["cpu_per_gb"] - 1) for mine, its in pairs], "%.1f")
         costs = spread([mine["cpu_per_gb"] for mine, _ in pairs], "%.3g")
-        print(f"| {name} | {costs} | {median['tx']:.3g} | {median['rx']:.3g} | {median['gbit_per_s']:.3g} "
-              f"| {'' if found is without else added} |")
+        three = [f"{median[key]:.3g}" for key in ("tx", "rx", "gbit_per_s")]
+        line(name, costs, *three, "" if found is without else added)
 
 
 def shared_peers():
@@ -164,7 +182,6 @@ def shared_peers():
         return {}
     spec = importlib.util.spec_from_file_location("peers", SHARED_PEERS)
     module = importlib.util.module_from_spec(spec)
-    sys.dont_write_bytecode = True
     spec.loader.exec_module(module)
     names = ["udp-plain", "udp-gso", "srt-file", "srt-live-msgs", "usrsctp-0.9.5-own", "pion-sctp"]
     found = {name: module.bulk_peers()[name] for name in names}
@@ -208,7 +225,7 @@ NOT_MEASURED = {"networkcoding": "does not build: the crate registry has no `van
 
 
 def run_fec(command):
-    process = Process(command, 0 if (os.cpu_count() or 1) > 1 else None)
+    process = launch(command, 0 if (os.cpu_count() or 1) > 1 else None)
     if not process.wait(LIMIT_SECS) or process.process.returncode:
         process.stop()
         raise Failed(process.text()[-300:])
@@ -219,64 +236,27 @@ def run_fec(command):
 
 def fec_table(results):
     """One row for each thing that a program measures, and how ours compares in the same rounds."""
-    print("| program | what | GB/s | ours : peer |\n|---|---|---|---|")
+    head("program", "what", "GB/s", "ours : peer")
     ours = results.get(OURS, [])
     for name, found in results.items():
         good = [rates for rates in found if rates]
         for what in good[0] if good else []:
             ratios = [mine[what] / its[what] for mine, its in zip(ours, found) if mine and its and what in mine]
             ratio = "%.2f" % statistics.median(ratios) if ratios and name != OURS else ""
-            print(f"| {name} | {what} | {spread([rates[what] for rates in good], '%.3g')} | {ratio} |")
+            line(name, what, spread([rates[what] for rates in good], "%.3g"), ratio)
         if not good:
-            print(f"| {name} | failed, see above | | |")
+            line(name, "failed, see above", "", "")
     for name, why in NOT_MEASURED.items():
-        print(f"| {name} | {why} | | |")
+        line(name, why, "", "")
 
 
-@dataclass
-class Process:
-    """A command with its output in a file and its own CPU time."""
+def launch(command, pin=None):
+    return measure.Process(command, pin, env=HIDDEN)
 
-    command: str
-    cpu: int | None = None
-    out: object = field(default_factory=tempfile.TemporaryFile)
-    used: float | None = None
 
-    def __post_init__(self):
-        pin = None if self.cpu is None else (lambda: os.sched_setaffinity(0, {self.cpu}))
-        self.process = subprocess.Popen(
-            shlex.split(self.command), stdin=subprocess.DEVNULL, stdout=self.out, stderr=subprocess.STDOUT, preexec_fn=pin)
-
-    def text(self):
-        self.out.seek(0)
-        return self.out.read().decode(errors="replace")
-
-    def is_over(self):
-        if self.used is None:
-            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
-            if pid:
-                self.used = usage.ru_utime + usage.ru_stime
-                self.process.returncode = os.waitstatus_to_exitcode(status)
-        return self.used is not None
-
-    def wait(self, secs):
-        end = time.monotonic() + secs
-        while not self.is_over() and time.monotonic() < end:
-            time.sleep(0.01)
-        return self.is_over()
-
-    def wait_for_ready(self):
-        """Until it says READY; a program that never says so gets a moment to bind."""
-        end = time.monotonic() + 0.7
-        while time.monotonic() < end and not self.is_over() and "READY" not in self.text():
-            time.sleep(0.02)
-
-    def stop(self, how=signal.SIGINT):
-        for sign in (how, signal.SIGTERM, signal.SIGKILL):
-            if self.is_over():
-                return
-            self.process.send_signal(sign)
-            self.wait(3)
+def wait_for_ready(process):
+    """Until it says READY; a program that never says so gets a moment to bind."""
+    process.wait_for("READY", 0.7)
 
 
 class Failed(Exception):
@@ -293,11 +273,11 @@ def result(text):
 
 
 def run_bulk(peer, pins):
-    server = Process(peer.server, pins[1])
+    server = launch(peer.server, pins[1])
     try:
-        server.wait_for_ready()
+        wait_for_ready(server)
         start = time.monotonic()
-        client = Process(peer.client, pins[0])
+        client = launch(peer.client, pins[0])
         if not client.wait(LIMIT_SECS):
             client.stop()
             raise Failed(f"no end after {LIMIT_SECS} s: {client.text()[-300:]}")
@@ -318,14 +298,14 @@ def run_bulk(peer, pins):
 
 
 def run_live(peer, bin_dir, file):
-    sink = Process(f"{bin_dir}/udp-pace sink 127.0.0.1:{peer.sink} 2")
+    sink = launch(f"{bin_dir}/udp-pace sink 127.0.0.1:{peer.sink} 2")
     between = []
     try:
-        sink.wait_for_ready()
+        wait_for_ready(sink)
         for command in (peer.receiver, peer.sender):
-            between.append(Process(command))
-            between[-1].wait_for_ready()
-        source = Process(f"{bin_dir}/udp-pace source {file} 127.0.0.1:{peer.source} {LIVE_MBIT}")
+            between.append(launch(command))
+            wait_for_ready(between[-1])
+        source = launch(f"{bin_dir}/udp-pace source {file} 127.0.0.1:{peer.source} {LIVE_MBIT}")
         if not source.wait(LIVE_SECS + 10) or source.process.returncode:
             source.stop()
             raise Failed(f"source: {source.text()[-300:]}")
@@ -354,27 +334,61 @@ def rounds(peers, runs, measure):
     return results
 
 
+def line(*cells):
+    """One line of a table. Each says when and on what processor it was measured, so that it can be copied alone."""
+    print(f"| {' | '.join(map(str, cells))} | {measure.brief(hidden())} |")
+
+
+def head(*cells):
+    print(f"\n| {' | '.join(cells)} | measured |\n|{'---|' * (len(cells) + 1)}")
+
+
+def hidden():
+    return HIDDEN.get("WITHOUT", "")
+
+
+def hide(names):
+    """Hides instruction sets from the programs that are measured, as if the processor lacked them (without.c)."""
+    library = ROOT / "target/bench/without.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    source = ROOT / "benches/without.c"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    HIDDEN.update(os.environ, LD_PRELOAD=str(library), WITHOUT=names)
+    if "avx512" in names:
+        # glibc has chosen its copies before a preloaded library runs.
+        sets = ("F", "VL", "BW", "DQ", "CD")
+        HIDDEN["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=" + ",".join(f"-AVX512{it}" for it in sets)
+    # What a program sees with it: a set that it still finds would make every figure a wrong one.
+    check = library.with_name("without-check")
+    subprocess.run(["cc", "-x", "c", "-o", str(check), "-"], input=CHECK, text=True, check=True)
+    seen = launch(str(check))
+    if not seen.wait(LIMIT_SECS) or set(seen.text().split()) & set(names.split(",")):
+        raise SystemExit(f"{library} hides nothing from a program, which sees {seen.text().strip() or 'nothing'}")
+
+
 def spread(values, form):
     return " / ".join(form % value for value in (min(values), statistics.median(values), max(values)))
 
 
 def table(results, cost, unit, last, last_unit):
-    print(f"| peer | CPU-s per {unit}, both ends | tx | rx | {last_unit} | ours : peer, CPU |\n|---|---|---|---|---|---|")
+    head("peer", f"CPU-s per {unit}, both ends", "tx", "rx", last_unit, "ours : peer, CPU")
     ours = next((found for name, found in results.items() if name.startswith(OURS)), [])
     for name, found in results.items():
         good = [figures for figures in found if figures]
         if not good:
-            print(f"| {name} | failed | | | | |")
+            line(name, "failed", "", "", "", "")
             continue
         median = {key: statistics.median(figures[key] for figures in good) for key in ("tx", "rx")}
         ratios = [mine[cost] / its[cost] for mine, its in zip(ours, found) if mine and its]
         ratio = "%.2f" % statistics.median(ratios) if ratios else ""
-        print(f"| {name} | {spread([f[cost] for f in good], '%.3g')} | {median['tx']:.3g} | {median['rx']:.3g} "
-              f"| {spread([f[last] for f in good], '%.3g')} | {ratio} |")
+        two = [f"{median[key]:.3g}" for key in ("tx", "rx")]
+        line(name, spread([f[cost] for f in good], "%.3g"), *two, spread([f[last] for f in good], "%.3g"), ratio)
 
 
 def build(package, manifest=None, example=None):
     """Builds in release mode; the folder of the programs."""
+    if NO_BUILD:
+        return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / ("examples" if example else "")
     args = ["--manifest-path", str(manifest)] if manifest else []
     args += ["--example", example] if example else []
     if "CARGO_TARGET_DIR" not in os.environ:
@@ -409,9 +423,20 @@ def main():
     parser.add_argument("--only", help="these peers, by name, with commas between")
     parser.add_argument("--nopin", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--no-build", action="store_true", help="take the programs that are in target/release")
+    parser.add_argument("--without", metavar="SETS", help="as on a processor without these: avx512,gfni,vaes or some of them")
     args = parser.parse_args()
     if (args.what == "before") != (args.before is not None):
         parser.error("`before` needs --before PROGRAM, an older build of braidcast; no other table takes it")
+
+    if strange := set((args.without or "avx512").split(",")) - {"avx512", "gfni", "vaes"}:
+        parser.error(f"--without knows avx512, gfni and vaes, not {', '.join(strange)}")
+    if args.without and (os.uname().sysname, os.uname().machine) != ("Linux", "x86_64"):
+        parser.error("--without needs Linux on x86-64")
+    if args.without:
+        hide(args.without)
+    global NO_BUILD
+    NO_BUILD = args.no_build
 
     chosen = lambda peers: {name: peer for name, peer in peers.items() if not args.only or name in args.only.split(",")}
     pins = (None, None) if args.nopin or os.cpu_count() < 2 else (0, 1)
@@ -423,38 +448,38 @@ def main():
         if args.what in ("fec", "all"):
             speed = build("braidcast-fec", example="fec_speed") / "fec_speed"
             everything["fec"] = rounds(chosen(fec_peers(bin_dir, speed)), args.runs, run_fec)
-            print("\n## Erasure codes, one core\n")
+            print("\n## Erasure codes, one core")
             fec_table(everything["fec"])
         if args.what != "fec":
             ours = build("braidcast") / "braidcast"
         if args.what in ("bulk", "all"):
             everything["bulk"] = rounds(chosen(bulk_peers(bin_dir, ours, tmp)), args.runs, lambda peer: run_bulk(peer, pins))
-            print("\n## Bulk, one path, loopback\n")
+            print("\n## Bulk, one path, loopback")
             table(everything["bulk"], "cpu_per_gb", "GB", "gbit_per_s", "Gbit/s")
         if args.what in ("redundancy", "all"):
             peers = chosen(redundancy_peers(ours))
             everything["redundancy"] = rounds(peers, args.runs, lambda peer: run_bulk(peer, pins))
-            print("\n## Redundancy, bulk at 1 Gbit/s, one path, loopback\n")
+            print("\n## Redundancy, bulk at 1 Gbit/s, one path, loopback")
             redundancy_table(everything["redundancy"])
         if args.what == "before":
             bulk, live = before_peers(str(ours), args.before)
             file = live_file()
-            print("\n## Before and now, neither encrypts\n")
+            print("\n## Before and now, neither encrypts")
             found = rounds(bulk, args.runs, lambda peer: run_bulk(peer, pins))
             before_table(found, "cpu_per_gb", "GB")
-            print()
             found_live = rounds(live, args.runs, lambda peer: run_live(peer, bin_dir, file))
             before_table(found_live, "cpu_per_30s", "30 s")
             everything["before"] = {f"{row}, {name}": runs for (row, name), runs in {**found, **found_live}.items()}
         if args.what in ("live", "all"):
             file = live_file()
             everything["live"] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file))
-            print(f"\n## Live, {LIVE_MBIT} Mbit/s, loopback\n")
+            print(f"\n## Live, {LIVE_MBIT} Mbit/s, loopback")
             table(everything["live"], "cpu_per_30s", "30 s", "delivered", "delivered, share")
     finally:
         shutil.rmtree(tmp)
+    print(f"\n{measure.here(hidden())}")
     if args.json:
-        args.json.write_text(json.dumps(everything, indent=1))
+        args.json.write_text(json.dumps({"measured": measure.here(hidden()), **everything}, indent=1))
 
 
 if __name__ == "__main__":
