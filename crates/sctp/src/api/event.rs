@@ -22,7 +22,8 @@ pub enum Event {
     PathSelected(PathId, Route),
     /// A path left, or could not join.
     PathRemoved(PathId, Route),
-    /// [`recv`](crate::Association::recv) has messages where it had none.
+    /// [`recv`](crate::Association::recv) has messages where it had none, or has more of them after
+    /// it was called.
     Readable,
     /// There is room to send again after [`SendError::BufferFull`](crate::SendError).
     Writable,
@@ -40,13 +41,25 @@ pub enum Event {
         /// it go, or there is none.
         why: Option<braidcast_queue::Why>,
     },
+    /// All of a message that was sent with [`SendOptions::report`](crate::SendOptions) was
+    /// acknowledged: the application at the other end can read it, or has.
+    Delivered {
+        /// What [`SendOptions::context`](crate::SendOptions) said.
+        context: u64,
+    },
     /// Streams begin anew, or there are more of them (RFC 6525): we or the peer wanted it.
     StreamsChanged(StreamChange),
     /// The peer did not do what we asked for ([`reconfigure`](crate::Association::reconfigure)).
     StreamsRefused(StreamRequest, ReconfigurationResult),
-    /// The peer lost its state and started over; messages in flight may be lost or repeated (RFC 9260 §5.2.4).
+    /// The peer lost its state and started over; messages in flight may be lost or repeated (RFC
+    /// 9260 §5.2.4).
     Restarted,
-    /// The association is over; nothing follows.
+    /// The association is about to end, and these messages are neither acknowledged nor abandoned:
+    /// whether they arrived is not known. Their [`SendOptions::context`](crate::SendOptions)s, in
+    /// the order in which they were sent.
+    Unsettled(Vec<u64>),
+    /// The association is over; nothing follows. Messages that came before can be taken until the
+    /// endpoint is driven again.
     Closed(CloseReason),
 }
 
@@ -71,6 +84,16 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
+    /// Bytes of a text that the peer is told at most: it fits a packet of any path, with what else
+    /// an ABORT needs.
+    pub const MAX_TEXT: usize = 256;
+
+    /// The beginning of `text` that the peer is told, of whole characters.
+    pub(crate) fn cut(text: &str) -> &[u8] {
+        let end = (0..=text.len().min(Self::MAX_TEXT)).rfind(|&at| text.is_char_boundary(at));
+        &text.as_bytes()[..end.unwrap_or_default()]
+    }
+
     pub(crate) fn by_peer(causes: crate::wire::Causes<'_>) -> Self {
         let first = causes.iter().flatten().find_map(|raw| Cause::parse(raw).ok());
         if let Some(cause @ Cause::NoProtection { .. }) = first {

@@ -28,7 +28,8 @@ use std::sync::Arc;
 /// It belongs to an [`Endpoint`](crate::Endpoint), which drives it. After calling any method that
 /// takes `&mut self`, poll the endpoint for what is to be sent.
 ///
-/// Memory: what [`Options`] bounds for both buffers, and about 100 bytes for each chunk that is out, 65,535 at most.
+/// Memory: what [`Options`] bounds for both buffers, and about 100 bytes for each chunk that is
+/// out, 65,535 at most.
 #[derive(Debug)]
 pub struct Association {
     pub(super) life: Life,
@@ -36,7 +37,8 @@ pub struct Association {
     pub(super) guide: Option<Box<RateGuide>>,
 }
 
-/// What an association is: until the handshake is done, and from then on. Each keeps its data when it is closed.
+/// What an association is: until the handshake is done, and from then on. Each keeps its data when
+/// it is closed.
 #[derive(Debug)]
 pub(super) enum Life {
     Opening(Box<Opening>),
@@ -77,7 +79,8 @@ impl Association {
         Ok(())
     }
 
-    /// Exchanges the storage of `buf` for that of the next message, so that no byte is copied and none allocated.
+    /// Exchanges the storage of `buf` for that of the next message, so that no byte is copied and
+    /// none allocated.
     pub fn recv(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Received> {
         match &mut self.life {
             Life::Opening(_) => None,
@@ -94,8 +97,8 @@ impl Association {
         }
     }
 
-    /// Lets `stream` have `weight` times the capacity of one of weight 1, if streams share it by weight
-    /// ([`StreamOrder::WeightedFair`](crate::StreamOrder)). Default 1.
+    /// Lets `stream` have `weight` times the capacity of one of weight 1, if streams share it by
+    /// weight ([`StreamOrder::WeightedFair`](crate::StreamOrder)). Default 1.
     pub fn set_weight(&mut self, stream: u16, weight: NonZeroU16) {
         either!(&mut self.life, it => it.queue.set_weight(stream, weight));
     }
@@ -181,8 +184,8 @@ impl Association {
         }
     }
 
-    /// Adds a path over `route`: at once if the association is up, else when it is. [`Event::PathUp`] follows
-    /// when it can carry data; a join that gets no answer is tried again.
+    /// Adds a path over `route`: at once if the association is up, else when it is.
+    /// [`Event::PathUp`] follows when it can carry data; a join that gets no answer is tried again.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -208,11 +211,12 @@ impl Association {
         }
     }
 
-    /// Ends the association at once; `reason` is told to the peer.
+    /// Ends the association at once; the peer is told `reason`, [`CloseReason::MAX_TEXT`] bytes of
+    /// it at most.
     pub fn abort(&mut self, now: Instant, reason: &str) {
         self.trace_at(now);
         either!(&mut self.life, it => {
-            it.send_abort(&crate::wire::Cause::UserInitiatedAbort(reason.as_bytes()));
+            it.send_abort(&crate::wire::Cause::UserInitiatedAbort(CloseReason::cut(reason)));
             it.close(CloseReason::Aborted);
         });
     }
@@ -227,7 +231,8 @@ impl Association {
         either!(&self.life, it => it.queue.waiting_bytes() + it.queue.paused_bytes())
     }
 
-    /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without discarding a message.
+    /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without
+    /// discarding a message.
     pub fn send_room(&self) -> usize {
         either!(&self.life, it => it.queue.room(it.options.limits.send_buffer))
     }
@@ -287,6 +292,11 @@ impl Association {
         }
     }
 
+    /// Returns `true` if messages wait to be taken.
+    pub(crate) fn is_readable(&self) -> bool {
+        matches!(&self.life, Life::Open(open) if open.reassembly.is_readable())
+    }
+
     /// Returns `true` if the association is over.
     pub const fn is_closed(&self) -> bool {
         either!(&self.life, it => it.is_closed())
@@ -343,6 +353,7 @@ impl Association {
         // What is bundled behind COOKIE ACK: data, perhaps.
         if let Life::Open(open) = &mut self.life {
             open.handle_packet(now, inbound);
+            open.advance_shutdown(now); // It may have been asked for before there was anything to send it with.
         }
         self.watch();
         self.look(now);
@@ -353,8 +364,9 @@ impl Association {
         matches!(&self.life, Life::Open(open) if open.zero_checksum.taken)
     }
 
-    /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer
-    /// lost its state. Whether a COOKIE ACK goes out over a path; else the caller answers.
+    /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`:
+    /// case A, the peer lost its state. Whether a COOKIE ACK goes out over a path; else the caller
+    /// answers.
     pub(crate) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie, restart: bool) -> bool {
         match &mut self.life {
             Life::Opening(opening) => {
@@ -367,7 +379,8 @@ impl Association {
         }
     }
 
-    /// ABORT over `route` with our own tag sent back: the peer knows no association (RFC 9260 §8.5.1 B).
+    /// ABORT over `route` with our own tag sent back: the peer knows no association (RFC 9260
+    /// §8.5.1 B).
     pub(crate) fn handle_reflected_abort(&mut self, now: Instant, route: Route, causes: Causes<'_>) {
         match &mut self.life {
             Life::Opening(opening) => opening.close(CloseReason::by_peer(causes)),
@@ -391,7 +404,8 @@ impl Association {
         listed || either!(&self.life, it => &it.paths).iter().any(|path| path.route().remote.ip() == address)
     }
 
-    /// INIT while we wait for SHUTDOWN COMPLETE: the peer never got our SHUTDOWN ACK (RFC 9260 §9.2).
+    /// INIT while we wait for SHUTDOWN COMPLETE: the peer never got our SHUTDOWN ACK (RFC 9260
+    /// §9.2).
     pub(crate) fn repeat_shutdown_ack(&mut self) {
         if let Life::Open(open) = &mut self.life {
             open.send_shutdown();

@@ -1,22 +1,21 @@
 //! How an association that is open ends, other than by a shutdown.
 
 use super::{Open, State};
-use crate::api::{CloseReason, Event};
+use crate::api::CloseReason;
 use crate::wire::{Cause, Causes};
 use braidcast_core::Writer;
-use braidcast_core::events::SctpEvent;
 
 impl Open {
     /// It is over, for `reason`.
     pub(super) fn close(&mut self, reason: CloseReason) {
         if !matches!(self.state, State::Closed) {
             self.state = State::Closed;
-            self.journal.events.push_back(Event::Closed(reason));
-            self.journal.tell(|| SctpEvent::Closed);
+            self.journal.close(self.queue.unsettled(), reason);
         }
     }
 
-    /// The peer aborted, for `causes`: nothing answers that, not what waits of the same packet either (RFC 9260 §9.1).
+    /// The peer aborted, for `causes`: nothing answers that, not what waits of the same packet
+    /// either (RFC 9260 §9.1).
     pub(super) fn aborted(&mut self, causes: Causes<'_>) {
         self.control.clear();
         self.close(CloseReason::by_peer(causes));
@@ -39,7 +38,10 @@ impl Open {
 
     /// The peer broke the protocol beyond repair.
     pub(super) fn violation(&mut self, what: &str) {
-        self.send_abort(&Cause::ProtocolViolation(what.as_bytes()));
+        self.send_abort(&Cause::ProtocolViolation(CloseReason::cut(what)));
         self.close(CloseReason::Violation(what.into()));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,8 @@ use braidcast_core::{Ecn, Instant, PathId, Route, Writer};
 use core::mem;
 
 impl Opening {
-    /// Repeats INIT or COOKIE ECHO, over the routes in turn or over all, as any of them may be dead.
+    /// Repeats INIT or COOKIE ECHO, over the routes in turn or over all, as any of them may be
+    /// dead.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let limit = self.options.timers.max_init_retransmits;
         let (rto, over_all) = (self.options.timers.rto, self.options.timers.open_over_all);
@@ -91,7 +92,8 @@ impl Opening {
         bytes
     }
 
-    /// A packet with our verification tag. If it opens the association, the rest of it is left in `inbound`.
+    /// A packet with our verification tag. If it opens the association, the rest of it is left in
+    /// `inbound`.
     pub(super) fn handle_packet(&mut self, now: Instant, inbound: &mut Inbound<'_>) -> Option<Box<Open>> {
         let mut redundancy = false;
         while !self.is_closed() {
@@ -151,7 +153,8 @@ impl Opening {
         None
     }
 
-    /// INIT ACK (RFC 9260 §5.1 C). It came over the path `index`, which so is the first confirmed one.
+    /// INIT ACK (RFC 9260 §5.1 C). It came over the path `index`, which so is the first confirmed
+    /// one.
     fn handle_init_ack(&mut self, now: Instant, index: PathIndex, init: Init<'_>) {
         if !matches!(self.stage, Stage::CookieWait(_)) {
             return; // RFC 9260 §5.2.3.
@@ -200,7 +203,8 @@ impl Opening {
         self.handle_timeout(now);
     }
 
-    /// Answers values that an INIT ACK must not have by ABORT (RFC 9260 §3.3.3); why no association comes of it, if so.
+    /// Answers values that an INIT ACK must not have by ABORT (RFC 9260 §3.3.3); why no association
+    /// comes of it, if so.
     fn refuse_values(&mut self, index: PathIndex, init: &Init<'_>) -> Option<&'static str> {
         if init.initiate_tag == 0 {
             // The peer's tag is not known: ours goes back.
@@ -239,7 +243,8 @@ impl Opening {
         Some(open)
     }
 
-    /// A valid COOKIE ECHO for this association came over `route`: both ends connected at once (RFC 9260 §5.2.4 B, D).
+    /// A valid COOKIE ECHO for this association came over `route`: both ends connected at once (RFC
+    /// 9260 §5.2.4 B, D).
     pub(super) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie) -> Option<Box<Open>> {
         if self.is_closed() {
             return None;
@@ -276,7 +281,7 @@ impl Opening {
 
     /// The peer broke the protocol beyond repair.
     fn violation(&mut self, what: &str) {
-        self.send_abort(&Cause::ProtocolViolation(what.as_bytes()));
+        self.send_abort(&Cause::ProtocolViolation(CloseReason::cut(what)));
         self.close(CloseReason::Violation(what.into()));
     }
 }

@@ -59,7 +59,8 @@ impl<'a> Desk<'a> {
         self.books.queue.room(self.options.limits.send_buffer)
     }
 
-    /// Abandons less important messages if that makes room for one of `needed` bytes (RFC 7496 §3.2).
+    /// Abandons less important messages if that makes room for one of `needed` bytes (RFC 7496
+    /// §3.2).
     fn make_room(&mut self, needed: usize, reliability: Reliability) {
         let free = self.room();
         if needed > free {
@@ -107,6 +108,9 @@ impl<'a> Desk<'a> {
         if *self.starved && self.room() >= whole / 4 {
             *self.starved = false;
             self.books.journal.events.push_back(Event::Writable);
+        }
+        while let Some(context) = self.books.queue.next_delivered() {
+            self.books.journal.push_before_end(Event::Delivered { context });
         }
         self.books.journal.events.pop_front()
     }

@@ -1,13 +1,14 @@
 //! One association. [`Association`] is its public face. Until the handshake is done it is an
 //! [`Opening`], from then on an [`Open`], whose data is here; each procedure is a file.
 //!
-//! A message out: [`Association::send`] puts it into the [`SendQueue`]. When a path has
-//! room, `plan` says what leaves next, `transmit` cuts and writes it, and the [`Ledger`] notes it.
-//! `sack` informs ledger and paths of what was acknowledged, `loss` of what is overdue, and
-//! `abandon` drops what is too late. A message in: `receive` dispatches each chunk of a packet, hands data to
+//! A message out: [`Association::send`] puts it into the [`SendQueue`]. When a path has room,
+//! `plan` says what leaves next, `transmit` cuts and writes it, and the [`Ledger`] notes it. `sack`
+//! informs ledger and paths of what was acknowledged, `loss` of what is overdue, and `abandon`
+//! drops what is too late. A message in: `receive` dispatches each chunk of a packet, hands data to
 //! `rx`, and [`Association::recv`] takes whole messages.
 //!
-//! Procedures call downwards only (`tools/circles.py`): dispatch, then procedures, then what they share.
+//! Procedures call downwards only (`tools/circles.py`): dispatch, then procedures, then what they
+//! share.
 
 mod abandon;
 mod asconf;
@@ -93,6 +94,7 @@ struct Parts {
     control: ControlQueue,
     journal: Journal,
     starved: bool,
+    shutdown: bool,
 }
 
 /// An association whose handshake is done; what it needs to carry data (RFC 9260 §14.2, the TCB) is
@@ -128,7 +130,8 @@ struct Open {
     ledger: Ledger,
     /// What is about to be late goes over a second path too.
     reinjection: Reinjection,
-    /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
+    /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4
+    /// 3).
     unheld_packet: bool,
     tracker: Tracker,
     reassembly: Reassembly,
@@ -183,6 +186,7 @@ impl Open {
             control: ControlQueue::default(),
             journal: Journal::traced(&options.events, cookie.local_tag),
             starved: false,
+            shutdown: false,
             options,
         };
         let mut open = Self::new(now, parts, settled);
@@ -192,8 +196,19 @@ impl Open {
 
     /// The handshake is done and `settled` this.
     fn new(now: Instant, parts: Parts, settled: Settled) -> Box<Self> {
-        let Parts { options, rng, initiator, local_tag, peer_port, paths, mut queue, control, journal, starved } =
-            parts;
+        let Parts {
+            options,
+            rng,
+            initiator,
+            local_tag,
+            peer_port,
+            paths,
+            mut queue,
+            control,
+            journal,
+            starved,
+            shutdown,
+        } = parts;
         queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn);
         let protection = Protection::new(now, &options, settled.keys).map(Box::new);
         queue.hold_back(protection.is_some());
@@ -203,7 +218,7 @@ impl Open {
         let SackOptions { every, delay, dac, path } = options.sack;
         Box::new(Self {
             rng,
-            state: State::Established,
+            state: if shutdown { State::ShutdownPending } else { State::Established },
             initiator,
             local_tag,
             peer_tag: settled.peer_tag,
@@ -271,9 +286,9 @@ impl Open {
             self.journal.stats.messages_received += 1;
             self.note_window(now);
             self.reopen_window(now, before);
-        } else {
-            self.readable_told = false;
         }
+        // Who stops before there is none left is told again.
+        self.readable_told = false;
         received
     }
 
@@ -313,7 +328,8 @@ impl Open {
     }
 
     fn handle_reflected_abort(&mut self, now: Instant, route: Route, causes: crate::wire::Causes<'_>) {
-        // To one that has sent SHUTDOWN ACK it says no more than the SHUTDOWN COMPLETE that was lost.
+        // To one that has sent SHUTDOWN ACK it says no more than the SHUTDOWN COMPLETE that was
+        // lost.
         let done = self.awaits_shutdown_complete();
         if !done && self.is_protected() {
             return self.doubt_peer(now); // Anybody may have sent it.
@@ -330,7 +346,7 @@ impl Open {
     fn poll_event(&mut self) -> Option<Event> {
         if self.reassembly.is_readable() && !self.readable_told {
             self.readable_told = true;
-            self.journal.events.push_back(Event::Readable);
+            self.journal.push_before_end(Event::Readable);
         }
         self.desk().poll_event()
     }

@@ -1,4 +1,5 @@
-//! An association before the handshake is done: messages are taken, paths are named, INIT and COOKIE ECHO are sent.
+//! An association before the handshake is done: messages are taken, paths are named, INIT and
+//! COOKIE ECHO are sent.
 
 use super::control::ControlQueue;
 use super::intake::{Desk, Intake};
@@ -32,6 +33,8 @@ pub(super) struct Opening {
     pub(super) journal: Journal,
     /// The last [`send`](Intake::send) found no room.
     starved: bool,
+    /// It is to be shut down once it is open and has delivered what waits.
+    shutdown: bool,
 }
 
 /// How far the handshake is (RFC 9260 §4).
@@ -100,6 +103,7 @@ impl Opening {
             control: ControlQueue::default(),
             journal: Journal::traced(&options.events, local_tag),
             starved: false,
+            shutdown: false,
             options,
         }
     }
@@ -120,6 +124,7 @@ impl Opening {
             control: mem::take(&mut self.control),
             journal: mem::take(&mut self.journal),
             starved: self.starved,
+            shutdown: self.shutdown,
         }
     }
 
@@ -137,8 +142,7 @@ impl Opening {
             Stage::CookieWait(_) | Stage::Closed(_) => None,
         };
         self.stage = Stage::Closed(settled);
-        self.journal.events.push_back(Event::Closed(reason));
-        self.journal.tell(|| SctpEvent::Closed);
+        self.journal.close(self.queue.unsettled(), reason);
     }
 
     /// ABORT with one cause, if the peer's tag is known.
@@ -153,6 +157,7 @@ impl Opening {
 
     /// Nothing to deliver: it is over. Else the association opens first.
     pub(super) fn shutdown(&mut self) {
+        self.shutdown = true;
         if self.queue.held_bytes() == 0 {
             self.close(CloseReason::Shutdown);
         }
@@ -219,7 +224,7 @@ impl Opening {
 impl Intake for Opening {
     fn streams(&self) -> Option<u16> {
         let settled = || self.stage.settled().map(|settled| settled.outbound_streams);
-        (!self.is_closed()).then(|| settled().unwrap_or(self.options.limits.streams))
+        (!self.is_closed() && !self.shutdown).then(|| settled().unwrap_or(self.options.limits.streams))
     }
 
     fn prospects(&self, now: Instant) -> Outlook {
@@ -229,6 +234,9 @@ impl Intake for Opening {
     fn expire(&mut self, now: Instant) {
         while let Some(key) = self.queue.next_expired(now) {
             self.desk().books.give_up_unsent(key);
+        }
+        if self.shutdown && self.queue.held_bytes() == 0 {
+            self.close(CloseReason::Shutdown);
         }
     }
 

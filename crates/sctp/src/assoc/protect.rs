@@ -42,7 +42,8 @@ impl Protection {
     }
 }
 
-/// Returns `true` if `chunk` may come in clear before there are keys: what carries key messages, and what ends it.
+/// Returns `true` if `chunk` may come in clear before there are keys: what carries key messages,
+/// and what ends it.
 pub(super) const fn may_be_clear(chunk: &Chunk<'_>) -> bool {
     match chunk {
         Chunk::Data(data) => data.stream == 0,
@@ -136,7 +137,7 @@ impl Open {
             other => format!("the other end says: {other}"),
         };
         let cause = Cause::NoProtection { kind: Disagreement::NoCommonMethod.cause() };
-        self.send_abort_of(&[&cause, &Cause::UserInitiatedAbort(told.as_bytes())]);
+        self.send_abort_of(&[&cause, &Cause::UserInitiatedAbort(CloseReason::cut(&told))]);
         self.close(CloseReason::Insecure(error.to_string()));
     }
 

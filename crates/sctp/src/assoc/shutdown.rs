@@ -26,6 +26,12 @@ impl Open {
 
     /// Goes on with a shutdown once nothing is out any more.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
+        if !matches!(self.state, State::ShutdownPending | State::ShutdownReceived) {
+            return;
+        }
+        if self.protection.as_ref().is_some_and(|it| !it.told) {
+            return; // Keys first: the peer takes no SHUTDOWN in clear.
+        }
         if !self.ledger.is_empty() || self.queue.waiting_bytes() + self.queue.paused_bytes() > 0 {
             return;
         }
@@ -116,7 +122,8 @@ impl Open {
             gaps: crate::wire::Entries::EMPTY,
             duplicates: crate::wire::Entries::EMPTY,
         };
-        // RFC 9260 §12.4 asks for an end by a SACK chunk only, and the crate sctp-proto names one TSN too many here.
+        // RFC 9260 §12.4 asks for an end by a SACK chunk only, and the crate sctp-proto names one
+        // TSN too many here.
         if !self.names_unsent(&ack, crate::wire::Entries::EMPTY) {
             self.handle_sack(now, index, &ack, crate::wire::Entries::EMPTY);
         }

@@ -23,8 +23,8 @@ impl Endpoint {
     /// A peer that sent nothing for this long may have to go when others come.
     const SILENT: Duration = Duration::from_millis(250);
 
-    /// INIT: answered by INIT ACK with all that is known in a cookie, and forgotten (RFC 9260 §5.1 B, §5.2.1, §5.2.2).
-    /// The packet has `len` bytes.
+    /// INIT: answered by INIT ACK with all that is known in a cookie, and forgotten (RFC 9260 §5.1
+    /// B, §5.2.1, §5.2.2). The packet has `len` bytes.
     pub(super) fn handle_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>, len: usize) {
         // RFC 9260 §8.5.1 A, §6.10: tag 0, and alone in its packet.
         if packet.header.verification_tag != 0 || packet.chunks().nth(1).is_some() {
@@ -236,7 +236,8 @@ impl Endpoint {
                 id
             }
             None => {
-                let full = self.roster.len() >= self.options.limits.max_associations;
+                let most = self.options.limits.max_associations;
+                let full = self.roster.len() >= most && self.count_alive() >= most;
                 if !self.listening || (full && !self.turn_out_idlest(now, route.remote.ip())) {
                     return self.refuse_init(route, cookie.peer_port, cookie.peer_tag, &Cause::OutOfResource);
                 }
@@ -253,11 +254,18 @@ impl Endpoint {
         self.settle(id);
     }
 
+    /// Associations that are not closed.
+    fn count_alive(&self) -> usize {
+        let alive = |&id: &super::AssociationId| self.association(id).is_some_and(|it| !it.is_closed());
+        self.roster.ids().filter(alive).count()
+    }
+
     /// There are as many associations as there may be, and `newcomer` asks for one more. Of the
     /// host that opened most, the one that was silent longest must go, so that one host cannot take
     /// all; one that just spoke only for a host that has far fewer. `false` if none need go.
     fn turn_out_idlest(&mut self, now: Instant, newcomer: IpAddr) -> bool {
-        let guests = || self.roster.ids().filter_map(|id| Some((id, self.roster.get(id)?.guest?)));
+        let alive = |id| self.roster.get(id).filter(|entry| !entry.association.is_closed());
+        let guests = || self.roster.ids().filter_map(|id| Some((id, alive(id)?.guest?)));
         let mut hosts = HashMap::new();
         guests().for_each(|(_, (host, _))| *hosts.entry(host).or_insert(0_usize) += 1);
         let of_newcomer = hosts.get(&newcomer).copied().unwrap_or_default();

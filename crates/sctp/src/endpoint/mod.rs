@@ -36,8 +36,11 @@ struct Entry {
     association: Association,
     /// Under this tag it stands in `by_tag`.
     tag: u32,
-    /// Of one that a peer opened: where that is, and when it was heard last. Those we opened give way to nobody.
+    /// Of one that a peer opened: where that is, and when it was heard last. Those we opened give
+    /// way to nobody.
     guest: Option<(IpAddr, Instant)>,
+    /// The application has been told that it is over.
+    told: bool,
 }
 
 impl Member for Entry {
@@ -70,7 +73,8 @@ impl Member for Entry {
 /// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says.
 /// Events carry the association they are about; get at it by
 /// [`association_mut`](Self::association_mut). After [`Event::Closed`] has been polled and the last
-/// packets have left, the association is gone.
+/// packets have left, the association is gone: with what nobody took out of it, so take that upon
+/// [`Event::Readable`], or upon [`Event::Closed`] at the latest.
 ///
 /// A packet that belongs to no association costs no memory beyond [`Self::MAX_REPLIES`] answers
 /// that wait, and INITs in a [`Lobby`]: they are answered within its rate, once the associations
@@ -92,7 +96,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Answers to packets of no association that wait at most; further ones are dropped, and the peer repeats.
+    /// Answers to packets of no association that wait at most; further ones are dropped, and the
+    /// peer repeats.
     pub const MAX_REPLIES: usize = Roster::<Entry>::MAX_REPLIES;
 
     /// What waits for [`poll_turned_away`](Self::poll_turned_away) at most.
@@ -183,7 +188,7 @@ impl Endpoint {
 
     fn insert(&mut self, association: Association, guest: Option<(IpAddr, Instant)>) -> AssociationId {
         let tag = association.local_tag();
-        let id = self.roster.insert(Entry { association, tag, guest });
+        let id = self.roster.insert(Entry { association, tag, guest, told: false });
         self.by_tag.insert(tag, id);
         self.index(id);
         self.roster.set_timer(id);
@@ -234,24 +239,30 @@ impl Endpoint {
         true
     }
 
-    /// The association has been polled dry; it goes if it is closed.
+    /// Associations that there may be, with those that are closed and wait to be read: an application
+    /// that never polls its events does not fill the memory.
+    fn most_closed(&self) -> usize {
+        self.options.limits.max_associations.saturating_mul(2).max(16)
+    }
+
+    /// The association has been polled dry. If it is closed, no packet finds it any more. It goes at
+    /// once if there is nothing to read, else when the application knows.
     fn rest(&mut self, id: AssociationId) {
         self.index(id);
         self.roster.set_timer(id);
-        if self.association(id).is_some_and(Association::is_closed) {
-            self.remove(id);
+        let Some(entry) = self.roster.get(id).filter(|entry| entry.association.is_closed()) else { return };
+        if self.by_tag.get(&entry.tag) == Some(&id) {
+            self.by_tag.remove(&entry.tag);
         }
-    }
-
-    /// Takes a closed association out.
-    fn remove(&mut self, id: AssociationId) {
-        let Some(entry) = self.roster.remove(id) else { return };
-        self.by_tag.remove(&entry.tag);
         let port = entry.association.peer_port();
         for path in entry.association.paths() {
             if self.by_route.get(&(path.route, port)) == Some(&id) {
                 self.by_route.remove(&(path.route, port));
             }
+        }
+        let unread = entry.association.is_readable() && self.roster.len() < self.most_closed();
+        if entry.told || !unread {
+            self.roster.remove(id);
         }
     }
 }
@@ -326,6 +337,12 @@ impl Machine for Endpoint {
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
-        self.roster.poll_event()
+        let (id, event) = self.roster.poll_event()?;
+        if let Event::Closed(_) = event
+            && let Some(entry) = self.roster.wake(id)
+        {
+            entry.told = true;
+        }
+        Some((id, event))
     }
 }

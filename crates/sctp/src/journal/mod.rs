@@ -1,12 +1,13 @@
 mod tell;
 
-use crate::api::{Abandoned, AbandonmentPolicy, Event, Stats};
+use crate::api::{Abandoned, AbandonmentPolicy, CloseReason, Event, Stats};
 use crate::tx::Message;
-use braidcast_core::events::{ConnectionTracer, Tracer};
+use braidcast_core::events::{ConnectionTracer, SctpEvent, Tracer};
 use braidcast_queue::Why;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What an association has to tell: events for the application, in order, and counts. Written where things happen.
+/// What an association has to tell: events for the application, in order, and counts. Written where
+/// things happen.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     pub(crate) events: VecDeque<Event>,
@@ -15,7 +16,8 @@ pub(crate) struct Journal {
     abandoned_by: BTreeMap<(u16, AbandonmentPolicy), Abandoned>,
     /// Who is told of what happens inside.
     pub(crate) trace: ConnectionTracer,
-    /// What was told of the paths, by [`PathIndex`](crate::path::PathIndex); empty while nobody listens.
+    /// What was told of the paths, by [`PathIndex`](crate::path::PathIndex); empty while nobody
+    /// listens.
     seen: Vec<Option<tell::Seen>>,
 }
 
@@ -25,7 +27,8 @@ impl Journal {
         Self { trace: ConnectionTracer::new(tracer.clone(), tag), ..Self::default() }
     }
 
-    /// A message was abandoned: by the queue it waited in if that says `why`, else by the association.
+    /// A message was abandoned: by the queue it waited in if that says `why`, else by the
+    /// association.
     pub(crate) fn abandoned(&mut self, message: &Message, why: Option<Why>, unsent: bool) {
         let &Message { stream, ppid, context, .. } = message;
         self.events.push_back(Event::Abandoned { stream, ppid, context, sent: !unsent, why });
@@ -37,6 +40,23 @@ impl Journal {
             Some(Why::Replaced | Why::NoRoom) => self.stats.crowded_out += 1,
             None => {}
         }
+    }
+
+    /// The association is over, for `reason`, and the messages with these contexts were not
+    /// settled.
+    pub(crate) fn close(&mut self, unsettled: Vec<u64>, reason: CloseReason) {
+        if !unsettled.is_empty() {
+            self.events.push_back(Event::Unsettled(unsettled));
+        }
+        self.events.push_back(Event::Closed(reason));
+        self.tell(|| SctpEvent::Closed);
+    }
+
+    /// Reports `event`: before the end, if that is reported already.
+    pub(crate) fn push_before_end(&mut self, event: Event) {
+        let end = |event: &Event| matches!(event, Event::Closed(_) | Event::Unsettled(_));
+        let place = self.events.iter().rposition(|event| !end(event)).map_or(0, |last| last + 1);
+        self.events.insert(place, event);
     }
 
     /// A message that could be abandoned by the rule `policy` was.

@@ -5,7 +5,7 @@ use core::ops::{Index, IndexMut};
 use core::time::Duration;
 use std::sync::Arc;
 
-/// The paths of an association. Places are used again, [`PathId`]s are not.
+/// The paths of an association. Places are used again, [`PathId`]s only after 65,536 paths.
 #[derive(Debug)]
 pub(crate) struct Paths {
     options: Arc<Options>,
@@ -33,6 +33,10 @@ impl Paths {
     }
 
     pub(crate) fn add(&mut self, now: Instant, route: Route, state: PathState) -> PathIndex {
+        // After 65,536 joins ids begin anew, and one of them may be in use still.
+        while self.by_id(PathId(self.next_id)).is_some() {
+            self.next_id = self.next_id.wrapping_add(1);
+        }
         let path = Path::new(now, PathId(self.next_id), route, state, self.options.clone());
         self.next_id = self.next_id.wrapping_add(1);
         self.changes.push((route, true));
@@ -180,7 +184,8 @@ impl Paths {
         rank.is_some() && rank == self.best_rank(None)
     }
 
-    /// A path for control chunks: `preferred` unless another one answers better, then the one of the lowest RTT.
+    /// A path for control chunks: `preferred` unless another one answers better, then the one of
+    /// the lowest RTT.
     pub(crate) fn for_control(&self, preferred: Option<PathIndex>) -> Option<PathIndex> {
         let best = self.best_rank(None)?;
         let good = |&index: &PathIndex| self[index].rank() == Some(best);
@@ -203,7 +208,8 @@ impl Paths {
         primary.or_else(|| self.of_rank(Some(best)).next().map(|(index, _)| index))
     }
 
-    /// The paths that data may go over now: the best ones, or one of them where one is used at a time.
+    /// The paths that data may go over now: the best ones, or one of them where one is used at a
+    /// time.
     pub(crate) fn for_data(&self) -> impl Iterator<Item = (PathIndex, &Path)> + Clone {
         let only = if self.options.paths.concurrent { None } else { self.data_path() };
         let all = self.options.paths.concurrent;
@@ -222,7 +228,8 @@ impl Paths {
         alive.min_by_key(|&(rank, path, _)| (rank, path.rtt.srtt())).map(|(_, _, other)| other)
     }
 
-    /// The path that has failed most often of those that are not active: the one to drop for a new one.
+    /// The path that has failed most often of those that are not active: the one to drop for a new
+    /// one.
     pub(crate) fn worst(&self) -> Option<PathIndex> {
         let idle = self.enumerate().filter(|(_, path)| path.state != PathState::Active);
         idle.max_by_key(|(_, path)| path.errors).map(|(index, _)| index)
@@ -245,5 +252,25 @@ impl Index<PathIndex> for Paths {
 impl IndexMut<PathIndex> for Paths {
     fn index_mut(&mut self, index: PathIndex) -> &mut Path {
         self.places[index.get()].as_mut().expect("whatever names a path goes when the path goes")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_core::SocketId;
+
+    #[test]
+    fn ids_that_begin_anew_leave_out_those_in_use() {
+        let mut paths = Paths::new(Arc::new(Options::default()));
+        let route = |port| Route::new(SocketId(0), ([192, 0, 2, 1], port).into());
+        let add = |paths: &mut Paths, port| {
+            let index = paths.add(Instant::ZERO, route(port), PathState::Active);
+            paths[index].id()
+        };
+        let kept = add(&mut paths, 1);
+        paths.next_id = u16::MAX;
+        assert_eq!(kept, PathId(0));
+        assert_eq!([2, 3].map(|port| add(&mut paths, port)), [PathId(u16::MAX), PathId(1)]);
     }
 }

@@ -3,6 +3,7 @@ mod crowded;
 mod express;
 mod fair;
 mod paused;
+mod settled;
 mod turns;
 
 use super::{Front, PathView, Prospect};
@@ -46,6 +47,10 @@ pub(crate) struct Message {
     last_tsn: Tsn,
     /// Abandoned: nothing of it is sent or repeated any more.
     pub(crate) abandoned: bool,
+    /// Of the association itself: nobody asks what became of it.
+    internal: bool,
+    /// The application asked to be told when it is acknowledged.
+    report: bool,
 }
 
 /// The name of a message in the [`SendQueue`] that has it.
@@ -74,7 +79,8 @@ impl Message {
         self.taken == self.payload.len()
     }
 
-    /// Returns `true` if a chunk of it that was repeated `repeats` times may be sent now, be it in time or not.
+    /// Returns `true` if a chunk of it that was repeated `repeats` times may be sent now, be it in
+    /// time or not.
     pub(crate) fn may_send(&self, now: Instant, repeats: u16) -> bool {
         !self.abandoned
             && match self.promise {
@@ -177,7 +183,8 @@ pub(crate) struct SendQueue {
     deadlines: Option<BTreeSet<(Instant, MessageKey)>>,
     arrivals: u64,
     interleaving: bool,
-    /// The peer can be told to skip the rest of a message (RFC 3758): one that was cut in part may be abandoned.
+    /// The peer can be told to skip the rest of a message (RFC 3758): one that was cut in part may
+    /// be abandoned.
     skippable: bool,
     messages: Slab<Message>,
     streams: Vec<OutStream>,
@@ -197,6 +204,8 @@ pub(crate) struct SendQueue {
     /// The message under way, where messages must not be interleaved.
     under_way: Option<MessageKey>,
     spare: Vec<Vec<u8>>,
+    /// Contexts of messages that were acknowledged and are to be reported.
+    delivered: VecDeque<u64>,
     waiting_bytes: usize,
     held_bytes: usize,
     /// No message that waits, but in `front`, expires before this.
@@ -206,6 +215,8 @@ pub(crate) struct SendQueue {
 impl SendQueue {
     /// Payload buffers kept for reuse; those above 64 KiB are freed.
     const SPARE: usize = 256;
+    /// What a message takes of the send buffer, be it ever so short.
+    const LEAST_MESSAGE: usize = 64;
 
     /// The queue that the options ask for.
     pub(crate) fn of(options: &Options) -> Self {
@@ -231,6 +242,7 @@ impl SendQueue {
             held_back: false,
             under_way: None,
             spare: Vec::new(),
+            delivered: VecDeque::new(),
             waiting_bytes: 0,
             held_bytes: 0,
             next_expiry: None,
@@ -257,8 +269,8 @@ impl SendQueue {
         self.skippable = skippable;
     }
 
-    /// After a restart of the peer numbering begins anew (RFC 9260 §5.2.4.1); messages not yet cut are kept, those
-    /// already cut in part start over.
+    /// After a restart of the peer numbering begins anew (RFC 9260 §5.2.4.1); messages not yet cut
+    /// are kept, those already cut in part start over.
     pub(crate) fn restart(&mut self) {
         self.under_way = None;
         for stream in &mut self.streams {
@@ -282,13 +294,15 @@ impl SendQueue {
         self.held_bytes
     }
 
-    /// Bytes that it still takes, of a send `buffer` where no queue has limits of its own.
+    /// Bytes that it still takes, of a send `buffer` where no queue has limits of its own. Short
+    /// messages count as [`Self::LEAST_MESSAGE`] bytes on average, as they take memory too.
     pub(crate) fn room(&self, buffer: usize) -> usize {
-        self.front.as_ref().map_or_else(|| buffer.saturating_sub(self.held_bytes), Front::room)
+        let held = self.held_bytes.max(self.messages.len() * Self::LEAST_MESSAGE);
+        self.front.as_ref().map_or_else(|| buffer.saturating_sub(held), Front::room)
     }
 
-    /// Returns `true` if a chunk of the message `key` that was repeated `repeats` times is worth sending now:
-    /// it may be, and would come in time over the quickest path.
+    /// Returns `true` if a chunk of the message `key` that was repeated `repeats` times is worth
+    /// sending now: it may be, and would come in time over the quickest path.
     pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         let message = self.get(key);
         let times = self.front.as_ref().and_then(|front| front.finished_at(message.worth));
@@ -296,7 +310,8 @@ impl SendQueue {
         message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| last() < deadline)
     }
 
-    /// Returns `true` if it is worth repeating once more: what the peer cannot be told to skip always is.
+    /// Returns `true` if it is worth repeating once more: what the peer cannot be told to skip
+    /// always is.
     pub(crate) fn is_worth_repeating(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         !self.skippable || self.is_worth_sending(prospect, key, repeats.saturating_add(1))
     }
@@ -362,8 +377,8 @@ impl SendQueue {
         front.first_level(before, view)
     }
 
-    /// Takes the message to send next out of that place in `front`. Returns `true` if there was one that
-    /// is worth it.
+    /// Takes the message to send next out of that place in `front`. Returns `true` if there was one
+    /// that is worth it.
     pub(crate) fn admit(&mut self, level: usize, view: &PathView, prospect: Prospect) -> bool {
         let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, view)) else { return false };
         let message = &mut self.messages[key.place()];
@@ -376,7 +391,8 @@ impl SendQueue {
         true
     }
 
-    /// The next of the messages that `front` discarded, and why; to be followed by [`forget`](Self::forget).
+    /// The next of the messages that `front` discarded, and why; to be followed by
+    /// [`forget`](Self::forget).
     pub(crate) fn next_discarded(&mut self) -> Option<(MessageKey, Why)> {
         self.front.as_mut()?.next_discarded()
     }
@@ -422,6 +438,8 @@ impl SendQueue {
             first_tsn: Tsn::new(0),
             last_tsn: Tsn::new(0),
             abandoned: false,
+            internal: false,
+            report: how.report,
         };
         self.waiting_bytes += payload.len();
         self.held_bytes += payload.len();
@@ -541,8 +559,9 @@ impl SendQueue {
         self.next_expiry
     }
 
-    /// A message at the head of its stream whose lifetime is over. Messages behind it are looked at when they get
-    /// to the head, or to their turn. With immediate abandonment any message whose lifetime is over, waiting or out.
+    /// A message at the head of its stream whose lifetime is over. Messages behind it are looked at
+    /// when they get to the head, or to their turn. With immediate abandonment any message whose
+    /// lifetime is over, waiting or out.
     pub(crate) fn next_expired(&mut self, now: Instant) -> Option<MessageKey> {
         if self.next_expiry.is_none_or(|next| next > now) {
             return None;

@@ -3,7 +3,8 @@ use braidcast_core::Misuse;
 /// How much an endpoint and its associations hold at most.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LimitOptions {
-    /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError) beyond. 1 byte to 1 GiB,
+    /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError)
+    /// beyond. Messages shorter than 64 bytes on average count as that many. 1 byte to 1 GiB,
     /// default 4 MiB. Messages of the key handshake, 3.5 kB at most, come on top.
     pub send_buffer: usize,
     /// Bytes received and not yet taken; the window that the peer is told. 1500 bytes (RFC 9260
@@ -13,8 +14,9 @@ pub struct LimitOptions {
     pub max_message: usize,
     /// Streams asked for and accepted in each direction, 1 to 65535. Default 64.
     pub streams: u16,
-    /// Packets that one [`poll_transmit`](braidcast_core::Machine::poll_transmit) may put into the buffer for one
-    /// route, 1 to 64. Default 40: with packets of 1472 bytes a UDP segmentation batch stays below 64 KiB.
+    /// Packets that one [`poll_transmit`](braidcast_core::Machine::poll_transmit) may put into the
+    /// buffer for one route, 1 to 64. Default 40: with packets of 1472 bytes a UDP segmentation
+    /// batch stays below 64 KiB.
     pub max_segments: usize,
     /// Associations that peers may open; 0 refuses them all. One more takes the place of one that
     /// has sent nothing for 250 ms, of the host that opened most. Default 1024.

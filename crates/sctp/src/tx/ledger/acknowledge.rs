@@ -37,7 +37,8 @@ pub(crate) struct AckReport {
 /// A chunk that was acknowledged for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
-    /// The path that it was last sent over, if there still is one, and its place in the order there.
+    /// The path that it was last sent over, if there still is one, and its place in the order
+    /// there.
     pub(crate) place: Option<(PathIndex, Order)>,
     /// Bytes of payload.
     pub(crate) len: usize,
@@ -45,7 +46,8 @@ pub(crate) struct Acked {
     pub(crate) sent: Instant,
     /// It was sent more than once.
     pub(crate) repeated: bool,
-    /// A copy of it went over another path since it was last sent, and cannot have been acknowledged before then.
+    /// A copy of it went over another path since it was last sent, and cannot have been
+    /// acknowledged before then.
     pub(crate) copied: Option<Instant>,
     /// What the path had delivered when it left.
     pub(crate) stamp: Stamp,
@@ -134,10 +136,12 @@ impl Ledger {
         true
     }
 
-    /// Returns `true` if an acknowledgement that brought nothing new lacks something that an earlier one
-    /// named: that one overtook it on another return path, and its window is the newer one.
+    /// Returns `true` if an acknowledgement that brought nothing new lacks something that an
+    /// earlier one named: that one overtook it on another return path, and its window is the newer
+    /// one.
     ///
-    /// One with many blocks may leave out the highest for want of room (RFC 9260 §6.7), and is taken for the newest.
+    /// One with many blocks may leave out the highest for want of room (RFC 9260 §6.7), and is
+    /// taken for the newest.
     fn is_overtaken(&self, ack: &Ack<'_>) -> bool {
         if ack.gaps.len() + ack.kept.len() >= Self::FULL {
             return false;
@@ -218,7 +222,8 @@ impl Ledger {
         report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, stamp, was });
     }
 
-    /// The peer has `tsn`, above a gap, and promised not to drop it: nothing of it need be held here.
+    /// The peer has `tsn`, above a gap, and promised not to drop it: nothing of it need be held
+    /// here.
     fn chunk_kept(&mut self, queue: &mut SendQueue, tsn: Tsn) {
         let Some(chunk) = self.get_mut(tsn).filter(|chunk| chunk.state == ChunkState::Acked) else { return };
         chunk.state = ChunkState::Kept;
@@ -229,7 +234,8 @@ impl Ledger {
         release_piece(queue, chunk.piece.message);
     }
 
-    /// Takes the lowest chunk out: the cumulative acknowledgement covers it, or nothing that is out is of use any more.
+    /// Takes the lowest chunk out: the cumulative acknowledgement covers it, or nothing that is out
+    /// is of use any more.
     pub(super) fn pop(&mut self, queue: &mut SendQueue) -> Option<Chunk> {
         let tsn = self.base();
         let chunk = self.chunks.pop_front()?;
@@ -254,6 +260,6 @@ impl Ledger {
 /// A chunk of the message `key` need not be held any more.
 fn release_piece(queue: &mut SendQueue, key: MessageKey) {
     if queue.get_mut(key).chunk_gone() {
-        queue.release(key);
+        queue.settle_message(key);
     }
 }

@@ -3,10 +3,11 @@ use crate::api::SendOptions;
 use braidcast_core::Instant;
 
 impl SendQueue {
-    /// Puts a message before all others, whatever holds them back. It waits only where the numbers of its stream
-    /// [have ended](Self::end_numbers).
+    /// Puts a message before all others, whatever holds them back. It waits only where the numbers
+    /// of its stream [have ended](Self::end_numbers).
     pub(crate) fn push_express(&mut self, now: Instant, payload: &[u8], how: SendOptions) {
         let key = self.hold(now, payload, how);
+        self.messages[key.place()].internal = true;
         self.express.push_back(key);
         if self.paused.get(&how.stream).is_some_and(|it| it.ended) {
             self.end_numbers(how.stream);

@@ -249,3 +249,14 @@ fn a_packet_has_one_stream_where_turns_go_by_packet() {
         assert_eq!(packets, [whole, rest].concat());
     }
 }
+
+#[test]
+fn short_messages_take_room_too() {
+    let mut queue = queue(true);
+    for _ in 0..100 {
+        queue.push(Instant::ZERO, &[1], on(0));
+    }
+    assert_eq!((queue.held_bytes(), queue.room(10_000), queue.room(5000)), (100, 3600, 0));
+    queue.push(Instant::ZERO, &[0; 7000], on(0));
+    assert_eq!(queue.room(10_000), 2900, "long ones make up for it");
+}
