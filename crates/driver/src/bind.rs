@@ -55,7 +55,8 @@ impl Bind {
         Self { port, device: Some(name.to_owned()), ..Self::default() }
     }
 
-    /// A socket for the IP protocol `protocol` on one local address, or on all of its family if it is unspecified.
+    /// A socket for the IP protocol `protocol` on one local address, or on all of its family if it
+    /// is unspecified.
     pub fn to_ip(addr: IpAddr, protocol: u8) -> Self {
         Self { carrier: Carrier::Ip(protocol), addr: Some(addr), ..Self::default() }
     }
@@ -100,7 +101,8 @@ pub enum BindError {
         /// What was asked for.
         bind: Bind,
     },
-    /// Binding to the interface needs a right that we lack (Linux before 5.7), and it has no address to bind instead.
+    /// Binding to the interface needs a right that we lack (Linux before 5.7), and it has no
+    /// address to bind instead.
     #[error("not allowed to bind to interface {device}, and it has no address to bind to instead")]
     NoAddressOnInterface {
         /// The name asked for.
@@ -115,8 +117,8 @@ pub enum BindError {
         /// What was asked for.
         carrier: Carrier,
     },
-    /// 65536 sockets were opened already: [`SocketId`](braidcast_core::SocketId)s are never used twice.
-    #[error("this driver has opened 65536 sockets already")]
+    /// 65,536 sockets are open, as many as there are [`SocketId`](braidcast_core::SocketId)s.
+    #[error("this driver has 65536 sockets open; close some")]
     TooMany,
     /// The operating system refused for another reason.
     #[error("cannot open {bind}: {source}")]
@@ -142,7 +144,8 @@ impl From<BindError> for io::Error {
     }
 }
 
-/// Opens the socket, non-blocking. The text is a warning for the user: what was done in place of what was asked for.
+/// Opens the socket, non-blocking. The text is a warning for the user: what was done in place of
+/// what was asked for.
 pub(crate) fn open(bind: &Bind) -> Result<(RawSocket, Option<String>), BindError> {
     let os = |source| BindError::Os { bind: bind.clone(), source };
     let mut addr = bind.addr;
@@ -215,7 +218,8 @@ fn create(bind: &Bind, addr: Option<IpAddr>) -> io::Result<(RawSocket, SocketAdd
         Some(ip @ IpAddr::V6(_)) => {
             let socket = create(Domain::IPV6)?;
             if bind.carrier == Carrier::Udp {
-                // [::] means both families here as it does in `None`; any other address is of one family.
+                // [::] means both families here as it does in `None`; any other address is of one
+                // family.
                 socket.set_only_v6(!ip.is_unspecified())?;
             }
             (socket, ip)
@@ -234,7 +238,8 @@ fn create(bind: &Bind, addr: Option<IpAddr>) -> io::Result<(RawSocket, SocketAdd
     Ok((socket, SocketAddr::new(ip, bind.port)))
 }
 
-/// The address to bind to in place of the interface `device`: the one asked for, or else the interface's first.
+/// The address to bind to in place of the interface `device`: the one asked for, or else the
+/// interface's first.
 fn address_of(device: &str, asked: Option<IpAddr>) -> io::Result<Result<IpAddr, BindError>> {
     let interfaces = Interfaces::list()?;
     let first = interfaces.addrs(device).and_then(|addrs| addrs.first().copied());

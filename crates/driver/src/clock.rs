@@ -11,10 +11,11 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// The real clock, in nanoseconds since the driver was made.
 ///
 /// It is `CLOCK_BOOTTIME`: setting the wall clock does not move it, NTP only slews it, and unlike
-/// `CLOCK_MONOTONIC` (which is what `std::time::Instant` reads) it runs on while the machine sleeps. After a
-/// laptop lid was closed the far end has lived through that time, so deadlines and path timers must have too.
+/// `CLOCK_MONOTONIC` (which is what `std::time::Instant` reads) it runs on while the machine
+/// sleeps. After a laptop lid was closed the far end has lived through that time, so deadlines and
+/// path timers must have too.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     /// Nanoseconds since boot at which the origin lies.
     origin: u64,
 }
@@ -24,7 +25,8 @@ impl Clock {
         Self { origin: boot_nanos() }
     }
 
-    pub(crate) fn now(&self) -> Instant {
+    /// The time now.
+    pub fn now(&self) -> Instant {
         Instant::from_nanos(boot_nanos().saturating_sub(self.origin))
     }
 }
@@ -36,8 +38,8 @@ fn boot_nanos() -> u64 {
 
 /// A kernel timer that makes its file descriptor readable at a point of a [`Clock`].
 ///
-/// epoll's own timeout counts in milliseconds and the kernel may delay it by the thread's timer slack (50 µs);
-/// a timerfd counts in nanoseconds and has no slack.
+/// epoll's own timeout counts in milliseconds and the kernel may delay it by the thread's timer
+/// slack (50 µs); a timerfd counts in nanoseconds and has no slack.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     fd: OwnedFd,
@@ -58,8 +60,8 @@ impl Alarm {
 
     /// Makes sure that the alarm rings at `at` or before.
     ///
-    /// An alarm that would ring too early stays as it is: acknowledgements move the next deadline back all the time,
-    /// and one spurious wake-up costs less than a system call for each of them.
+    /// An alarm that would ring too early stays as it is: acknowledgements move the next deadline
+    /// back all the time, and one spurious wake-up costs less than a system call for each of them.
     pub(crate) fn ring_by(&mut self, at: Instant) -> io::Result<()> {
         if self.armed.is_some_and(|armed| armed <= at) {
             return Ok(());
@@ -72,8 +74,8 @@ impl Alarm {
         Ok(())
     }
 
-    /// To be called when the file descriptor became readable. It need not be read: it is watched for edges, and
-    /// setting it again clears it.
+    /// To be called when the file descriptor became readable. It need not be read: it is watched
+    /// for edges, and setting it again clears it.
     pub(crate) fn rang(&mut self) {
         self.armed = None;
     }

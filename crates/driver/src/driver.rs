@@ -8,19 +8,22 @@ use crate::watch::{InterfaceChange, Watch};
 use braidcast_core::{Instant, LATE_WAKE, Machine, SocketId};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 const ALARM: Token = Token(0);
 const INTERRUPT: Token = Token(1);
 const WATCH: Token = Token(2);
+const WAKER: Token = Token(3);
 /// Sockets have the tokens from here on, by their number.
 const FIRST_SOCKET: usize = 1 << 16;
 /// Registered file descriptors have the tokens from here on.
 const FIRST_INPUT: usize = 2 << 16;
-/// Batches that are read after such a pause before timers are looked at: all that a receive buffer holds, as a rule.
+/// Batches that are read after such a pause before timers are looked at: all that a receive buffer
+/// holds, as a rule.
 const READS_AFTER_A_PAUSE: usize = 256;
 /// What one turn sends at most, in transmits, before it looks at timers and sockets again.
 const TRANSMITS_PER_TURN: usize = 64;
@@ -29,6 +32,7 @@ const TRANSMITS_PER_TURN: usize = 64;
 ///
 /// Whatever it is, the machine may have been fed meanwhile: drain its events each time.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Wake {
     /// The machine got datagrams or its timer ran out; nothing else happened.
     Machine,
@@ -41,8 +45,22 @@ pub enum Wake {
     Interrupt,
     /// SIGHUP came, if [`Driver::reload_on_hangup`] was called.
     Reload,
+    /// A [`Waker`] was called, perhaps several times.
+    Called,
     /// The time that the caller gave has come.
     Until,
+}
+
+/// Makes a [`Driver`] that waits, or is about to, return with [`Wake::Called`], from any thread.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<mio::Waker>);
+
+impl Waker {
+    /// Wakes the driver. Nothing happens if it is gone.
+    pub fn wake(&self) {
+        // It fails only where the descriptor is gone, which the driver and every waker share.
+        _ = self.0.wake();
+    }
 }
 
 /// A registered file descriptor.
@@ -89,23 +107,28 @@ enum InputWatch {
 
 /// Runs a [`Machine`] on real sockets and the real clock, in the caller's thread.
 ///
-/// Each turn handles the timers that are due, sends what the machine wants sent, waits, and reads at most one batch
-/// per socket, so that neither a flood of datagrams nor a talkative machine can starve timers, other sockets, inputs
-/// or signals.
+/// Each turn handles the timers that are due, sends what the machine wants sent, waits, and reads
+/// at most one batch per socket, so that neither a flood of datagrams nor a talkative machine can
+/// starve timers, other sockets, inputs or signals.
 #[derive(Debug)]
 pub struct Driver {
     clock: Clock,
     poll: Poll,
     events: Events,
     alarm: Alarm,
-    /// By [`SocketId`]; `None` after [`Driver::unbind`].
-    sockets: Vec<Option<Socket>>,
-    inputs: Vec<Option<Input>>,
+    sockets: BTreeMap<SocketId, Socket>,
+    /// The socket opened last, or one before the first.
+    last_socket: u16,
+    inputs: BTreeMap<InputId, Input>,
+    /// Inputs so far.
+    input_count: usize,
+    waker: Option<Waker>,
     interrupts: Option<Interrupts>,
     watch: Option<Watch>,
     slots: Slots,
     out: Outgoing,
-    /// What happened and was not reported yet. At most one per input, one interrupt, and the interface changes.
+    /// What happened and was not reported yet. At most one per input, one interrupt, and the
+    /// interface changes.
     wakes: VecDeque<Wake>,
     /// Transmits for sockets that are not there (any more).
     misrouted: u64,
@@ -123,8 +146,11 @@ impl Driver {
             poll,
             events: Events::with_capacity(64),
             alarm,
-            sockets: Vec::new(),
-            inputs: Vec::new(),
+            sockets: BTreeMap::new(),
+            last_socket: u16::MAX,
+            inputs: BTreeMap::new(),
+            input_count: 0,
+            waker: None,
             interrupts: None,
             watch: None,
             slots: Slots::new(),
@@ -135,20 +161,29 @@ impl Driver {
         })
     }
 
-    /// The time now, counted from when the driver was made. It never goes back, and runs on while the computer sleeps.
+    /// The time now, counted from when the driver was made. It never goes back, and runs on while
+    /// the computer sleeps.
     pub fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// Opens a socket. Ids count up from 0 and are never used twice.
+    /// The driver's clock, for other threads.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Opens a socket. Ids count up from 0. After 65,535 they begin at 0 again, without those of
+    /// sockets that are open.
     pub fn bind(&mut self, bind: &Bind) -> Result<SocketId, BindError> {
-        let id = u16::try_from(self.sockets.len()).map(SocketId).map_err(|_| BindError::TooMany)?;
+        let ids = (1..=u16::MAX).chain([0]).map(|ahead| SocketId(self.last_socket.wrapping_add(ahead)));
+        let id = ids.into_iter().find(|id| !self.sockets.contains_key(id)).ok_or(BindError::TooMany)?;
         let socket = Socket::open(bind)?;
         self.poll
             .registry()
             .register(&mut SourceFd(&socket.raw_fd()), socket_token(id), Interest::READABLE)
             .map_err(|source| BindError::Os { bind: bind.clone(), source })?;
-        self.sockets.push(Some(socket));
+        self.last_socket = id.0;
+        self.sockets.insert(id, socket);
         Ok(id)
     }
 
@@ -157,22 +192,21 @@ impl Driver {
         self.tap = Some(tap);
     }
 
-    /// Closes a socket. What the machine still sends through it is dropped and counted. Does nothing if it is closed.
+    /// Closes a socket. What the machine still sends through it is dropped and counted. Does
+    /// nothing if it is closed.
     pub fn unbind(&mut self, id: SocketId) {
         // Closing takes it out of epoll, too.
-        if let Some(slot) = self.sockets.get_mut(usize::from(id.0)) {
-            *slot = None;
-        }
+        self.sockets.remove(&id);
     }
 
     /// The socket `id`, if it is open.
     pub fn socket(&self, id: SocketId) -> Option<&Socket> {
-        self.sockets.get(usize::from(id.0))?.as_ref()
+        self.sockets.get(&id)
     }
 
     /// The open sockets, by id.
     pub fn sockets(&self) -> impl Iterator<Item = (SocketId, &Socket)> {
-        (0..).map(SocketId).zip(&self.sockets).filter_map(|(id, socket)| Some((id, socket.as_ref()?)))
+        self.sockets.iter().map(|(id, socket)| (*id, socket))
     }
 
     /// How many transmits named a socket that is not open.
@@ -184,9 +218,10 @@ impl Driver {
     /// read or write some of it each time, say that it is [`drained`](Self::drained), or
     /// [`pause`](Self::pause). Regular files are always ready.
     ///
-    /// `fd` must stay open until [`unregister`](Self::unregister), and no other registered one may be the same.
+    /// `fd` must stay open until [`unregister`](Self::unregister), and no other registered one may
+    /// be the same.
     pub fn register(&mut self, fd: RawFd, direction: Direction) -> io::Result<InputId> {
-        let id = InputId(self.inputs.len());
+        let id = InputId(self.input_count);
         let interest = match direction {
             Direction::Read => Interest::READABLE,
             Direction::Write => Interest::WRITABLE,
@@ -197,21 +232,22 @@ impl Driver {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => true,
             Err(error) => return Err(error),
         };
-        self.inputs.push(Some(Input { fd, interest, always_ready, watch: InputWatch::On, reported: false }));
+        self.input_count += 1;
+        self.inputs.insert(id, Input { fd, interest, always_ready, watch: InputWatch::On, reported: false });
         Ok(id)
     }
 
     /// Notes that `id` was read or written until it would have blocked. epoll reports by itself
     /// when that changes and need not be asked again, which saves a system call each time.
     pub fn drained(&mut self, id: InputId) {
-        if let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) {
+        if let Some(input) = self.inputs.get_mut(&id) {
             input.reported = false;
         }
     }
 
     /// Stops waiting for `id`, until [`resume`](Self::resume).
     pub fn pause(&mut self, id: InputId) -> io::Result<()> {
-        let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
+        let Some(input) = self.inputs.get_mut(&id) else { return Ok(()) };
         self.wakes.retain(|wake| *wake != Wake::Input(id));
         if input.watch == InputWatch::On && !input.always_ready {
             self.poll.registry().deregister(&mut SourceFd(&input.fd))?;
@@ -223,7 +259,7 @@ impl Driver {
 
     /// Waits for `id` again.
     pub fn resume(&mut self, id: InputId) -> io::Result<()> {
-        let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
+        let Some(input) = self.inputs.get_mut(&id) else { return Ok(()) };
         if input.watch != InputWatch::On && !input.always_ready {
             self.poll.registry().register(&mut SourceFd(&input.fd), input_token(id), input.interest)?;
         }
@@ -234,7 +270,7 @@ impl Driver {
     /// Waits for `id` again at `until`, as network cards moderate their interrupts: what comes
     /// before is read together then. Does nothing for one that is [paused](Self::pause).
     pub fn rest(&mut self, id: InputId, until: Instant) -> io::Result<()> {
-        let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
+        let Some(input) = self.inputs.get_mut(&id) else { return Ok(()) };
         if input.watch == InputWatch::Paused || input.always_ready {
             return Ok(());
         }
@@ -250,9 +286,7 @@ impl Driver {
     /// Stops waiting for `id` for good; call it before the file is closed.
     pub fn unregister(&mut self, id: InputId) -> io::Result<()> {
         self.pause(id)?;
-        if let Some(slot) = self.inputs.get_mut(id.0) {
-            *slot = None;
-        }
+        self.inputs.remove(&id);
         Ok(())
     }
 
@@ -266,8 +300,8 @@ impl Driver {
         Ok(())
     }
 
-    /// SIGHUP asks for what is configured to be read again from now on ([`Wake::Reload`]), and ends nothing. After
-    /// [`catch_interrupts`](Self::catch_interrupts).
+    /// SIGHUP asks for what is configured to be read again from now on ([`Wake::Reload`]), and ends
+    /// nothing. After [`catch_interrupts`](Self::catch_interrupts).
     pub fn reload_on_hangup(&self) {
         self.interrupts.iter().for_each(Interrupts::reload_on_hangup);
     }
@@ -277,17 +311,35 @@ impl Driver {
         self.interrupts.as_ref().is_some_and(Interrupts::is_terminated)
     }
 
-    /// Reports from now on, as [`Wake::Interfaces`], what changes about the interfaces of this machine.
+    /// Reports from now on, as [`Wake::Interfaces`], what changes about the interfaces of this
+    /// machine.
     pub fn watch_interfaces(&mut self) -> io::Result<()> {
+        if self.watch.is_some() {
+            return Ok(());
+        }
         let watch = Watch::new()?;
         self.poll.registry().register(&mut SourceFd(&watch.raw_fd()), WATCH, Interest::READABLE)?;
         self.watch = Some(watch);
         Ok(())
     }
 
-    /// Runs `machine` until something happens that the caller may want to look at, or until `until`.
+    /// What other threads wake this driver with.
     ///
-    /// Errors are those of the operating system's polling itself; what fails on a socket is counted there.
+    /// # Errors
+    /// The first time: no file descriptor is left.
+    pub fn waker(&mut self) -> io::Result<Waker> {
+        if let Some(waker) = &self.waker {
+            return Ok(waker.clone());
+        }
+        let waker = Waker(Arc::new(mio::Waker::new(self.poll.registry(), WAKER)?));
+        Ok(self.waker.insert(waker).clone())
+    }
+
+    /// Runs `machine` until something happens that the caller may want to look at, or until
+    /// `until`.
+    ///
+    /// Errors are those of the operating system's polling itself; what fails on a socket is counted
+    /// there.
     pub fn drive<M: Machine>(&mut self, machine: &mut M, until: Option<Instant>) -> io::Result<Wake> {
         let mut fed = false;
         loop {
@@ -333,7 +385,7 @@ impl Driver {
             return Ok(Turn::Woke(wake));
         }
         let deadline = [machine.poll_timeout(), until, self.end_rests(now)?].into_iter().flatten().min();
-        let busy = *fed || more || self.sockets.iter().flatten().any(Socket::is_readable);
+        let busy = *fed || more || self.sockets.values().any(Socket::is_readable);
         let busy = busy || deadline.is_some_and(|at| at <= now);
         self.wait(busy, may_wait, deadline)?;
         let now = self.now();
@@ -374,7 +426,7 @@ impl Driver {
         for _ in 0..TRANSMITS_PER_TURN {
             let Some((transmit, payload)) = self.out.next(machine, now) else { return Ok(false) };
             let id = transmit.route.socket;
-            let Some(socket) = self.sockets.get_mut(usize::from(id.0)).and_then(Option::as_mut) else {
+            let Some(socket) = self.sockets.get_mut(&id) else {
                 self.misrouted += 1;
                 continue;
             };
@@ -384,7 +436,8 @@ impl Driver {
             let was_blocked = socket.is_blocked();
             socket.send(&transmit, payload);
             if socket.is_blocked() && !was_blocked {
-                // Only now: a socket that is always watched for writability wakes us for each packet that leaves.
+                // Only now: a socket that is always watched for writability wakes us for each
+                // packet that leaves.
                 let both = Interest::READABLE | Interest::WRITABLE;
                 self.poll.registry().reregister(&mut SourceFd(&socket.raw_fd()), socket_token(id), both)?;
             }
@@ -408,6 +461,8 @@ impl Driver {
         for event in &self.events {
             match event.token() {
                 ALARM => self.alarm.rang(),
+                WAKER if self.wakes.contains(&Wake::Called) => {}
+                WAKER => self.wakes.push_back(Wake::Called),
                 INTERRUPT => {
                     if self.interrupts.as_mut().is_some_and(Interrupts::take) {
                         self.wakes.push_front(Wake::Interrupt);
@@ -424,15 +479,14 @@ impl Driver {
                 }
                 Token(token) if token >= FIRST_INPUT => {
                     let id = InputId(token - FIRST_INPUT);
-                    if let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) {
+                    if let Some(input) = self.inputs.get_mut(&id) {
                         input.reported = true;
                         self.wakes.push_back(Wake::Input(id));
                     }
                 }
                 token @ Token(number) => {
-                    let Some(socket) = self.sockets.get_mut(number - FIRST_SOCKET).and_then(Option::as_mut) else {
-                        continue;
-                    };
+                    let id = u16::try_from(number - FIRST_SOCKET).map(SocketId);
+                    let Some(socket) = id.ok().and_then(|id| self.sockets.get_mut(&id)) else { continue };
                     if event.is_readable() || event.is_error() {
                         socket.set_readable();
                     }
@@ -452,11 +506,10 @@ impl Driver {
     /// Watches again the inputs that have rested for long enough; when the next one has.
     fn end_rests(&mut self, now: Instant) -> io::Result<Option<Instant>> {
         let mut next = None;
-        for (number, input) in self.inputs.iter_mut().enumerate() {
-            let Some(input) = input else { continue };
+        for (&id, input) in &mut self.inputs {
             match input.watch {
                 InputWatch::Rests(until) if until <= now => {
-                    let token = input_token(InputId(number));
+                    let token = input_token(id);
                     self.poll.registry().register(&mut SourceFd(&input.fd), token, input.interest)?;
                     input.watch = InputWatch::On;
                 }
@@ -471,9 +524,10 @@ impl Driver {
     /// levels. Returns `true` if one of the inputs is always ready.
     fn renew_inputs(&mut self) -> io::Result<bool> {
         let mut always_ready = false;
-        for (number, input) in self.inputs.iter_mut().enumerate() {
-            let Some(input) = input.as_mut().filter(|input| input.watch == InputWatch::On) else { continue };
-            let id = InputId(number);
+        for (&id, input) in &mut self.inputs {
+            if input.watch != InputWatch::On {
+                continue;
+            }
             if input.always_ready {
                 always_ready = true;
                 self.wakes.push_back(Wake::Input(id));
@@ -488,8 +542,8 @@ impl Driver {
     /// Reads one batch from each readable socket. Returns `true` if the machine got anything.
     fn receive<M: Machine>(&mut self, machine: &mut M, now: Instant) -> bool {
         let mut datagrams = 0;
-        for (id, socket) in (0..).map(SocketId).zip(&mut self.sockets) {
-            if let Some(socket) = socket.as_mut().filter(|socket| socket.is_readable()) {
+        for (&id, socket) in &mut self.sockets {
+            if socket.is_readable() {
                 let (local, tap) = (socket.local_addr(), &mut self.tap);
                 datagrams += socket.receive(id, &mut self.slots, |datagram| {
                     if let Some(tap) = tap {
@@ -504,7 +558,8 @@ impl Driver {
     }
 }
 
-/// Readable when [`try_drive`](Driver::try_drive) has something to do. It is the driver's; do not close or change it.
+/// Readable when [`try_drive`](Driver::try_drive) has something to do. It is the driver's; do not
+/// close or change it.
 impl AsFd for Driver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.poll.registry().as_fd()
@@ -534,3 +589,6 @@ fn socket_token(id: SocketId) -> Token {
 fn input_token(id: InputId) -> Token {
     Token(FIRST_INPUT + id.0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,5 @@
-//! Runs Braidcast's machines, which do no I/O, on real sockets (UDP, or IP itself), timers and network interfaces.
+//! Runs Braidcast's machines, which do no I/O, on real sockets (UDP, or IP itself), timers and
+//! network interfaces.
 //!
 //! [`Driver`] is the event loop: it moves datagrams and time between the operating system and any
 //! [`Machine`](braidcast_core::Machine); [`Links`] are its sockets on interfaces that come and go.
@@ -22,7 +23,8 @@ mod watch;
 #[cfg(feature = "tokio")]
 pub use async_driver::AsyncDriver;
 pub use bind::{Bind, BindError, Carrier};
-pub use driver::{Direction, Driver, InputId, Wake};
+pub use clock::Clock;
+pub use driver::{Direction, Driver, InputId, Wake, Waker};
 pub use links::{Link, LinkChange, Links, LinksError, Via};
 pub use signal::interrupt_flag;
 pub use socket::{Socket, SocketStats};
@@ -30,7 +32,8 @@ pub use socket_pool::SocketPool;
 pub use tap::Tap;
 pub use watch::{InterfaceChange, Interfaces};
 
-/// 32 bytes of the operating system's randomness, for [`Rng::from_entropy`](braidcast_core::Rng::from_entropy).
+/// 32 bytes of the operating system's randomness, for
+/// [`Rng::from_entropy`](braidcast_core::Rng::from_entropy).
 ///
 /// Fails only if the system has none to give, for example in a chroot without `getrandom` and
 /// `/dev/urandom`.

@@ -5,6 +5,7 @@ use crate::bind::{Bind, BindError, Carrier};
 use crate::driver::Driver;
 use crate::watch::Interfaces;
 use braidcast_core::{Route, SocketId};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
@@ -78,12 +79,21 @@ pub enum LinkChange {
         /// interface.
         warning: Option<String>,
     },
-    /// It cannot be used any more: have the machine leave this route, then [`Driver::unbind`] its socket.
+    /// It cannot be used any more: have the machine leave this route, then [`Driver::unbind`] its
+    /// socket.
     Left {
         /// [`Link::name`].
         name: String,
         /// What it was.
         route: Route,
+    },
+    /// Its interface or address is there, and its socket cannot be opened. It is tried again with
+    /// the next change of the interfaces.
+    Failed {
+        /// [`Link::name`].
+        name: String,
+        /// Why, in words.
+        why: String,
     },
 }
 
@@ -153,11 +163,14 @@ struct Open {
 pub struct Links {
     carrier: Carrier,
     all: Vec<Slot>,
-    /// The names of all sockets there ever were.
-    names: Vec<(SocketId, String)>,
+    /// The names of the sockets, also of those that were closed lately; the newest last.
+    names: VecDeque<(SocketId, String)>,
 }
 
 impl Links {
+    /// Names of closed sockets that are kept.
+    const MOST_NAMES: usize = 64;
+
     /// Opens a socket for each path, and watches the interfaces if any path names one. Also returns
     /// what did not go as asked, in words.
     ///
@@ -165,8 +178,11 @@ impl Links {
     /// as long as there is another.
     ///
     /// # Errors
-    /// [`LinksError`]; sockets that were opened before stay open in `driver`.
+    /// [`LinksError`]; no socket stays open then.
     pub fn open(links: Vec<Link>, carrier: Carrier, driver: &mut Driver) -> Result<(Self, Vec<String>), LinksError> {
+        if links.iter().any(|link| link.via != Via::Any) {
+            driver.watch_interfaces().map_err(LinksError::Watch)?;
+        }
         let interfaces = Interfaces::list().map_err(LinksError::List)?;
         if let Some((local, remote)) = links.iter().find_map(|link| match link.via {
             Via::Addr(addr) if addr.is_ipv4() != link.remote.is_ipv4() => Some((addr, link.remote)),
@@ -174,23 +190,30 @@ impl Links {
         }) {
             return Err(LinksError::OtherFamily { local, remote });
         }
-        let watch = links.iter().any(|link| link.via != Via::Any);
         let all = links.into_iter().map(|link| Slot { link, open: None }).collect();
-        let mut it = Self { carrier, all, names: Vec::new() };
+        let mut it = Self { carrier, all, names: VecDeque::new() };
+        match it.open_all(driver, interfaces) {
+            Ok(warnings) => Ok((it, warnings)),
+            Err(error) => {
+                it.routes().iter().for_each(|route| driver.unbind(route.socket));
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens all that can be opened; what did not go as asked.
+    fn open_all(&mut self, driver: &mut Driver, interfaces: Interfaces) -> Result<Vec<String>, LinksError> {
         let mut warnings = Vec::new();
-        for place in 0..it.all.len() {
-            if let Some(warning) = it.open_one(place, driver, &interfaces)? {
+        for place in 0..self.all.len() {
+            if let Some(warning) = self.open_one(place, driver, &interfaces)? {
                 warnings.extend(warning);
             }
         }
-        let missing: Vec<String> = it.missing().map(ToString::to_string).collect();
-        if missing.len() == it.all.len() {
+        let missing: Vec<String> = self.missing().map(ToString::to_string).collect();
+        if missing.len() == self.all.len() {
             return Err(LinksError::NoneThere { missing, available: interfaces });
         }
-        if watch {
-            driver.watch_interfaces().map_err(LinksError::Watch)?;
-        }
-        Ok((it, warnings))
+        Ok(warnings)
     }
 
     /// Opens the socket of the path at `place`: `None` if its interface or address is not there,
@@ -210,7 +233,8 @@ impl Links {
             Via::Device(name) => Bind::to_device(name, 0),
         };
         if let Carrier::Ip(_) = self.carrier {
-            // The protocol's checksum covers the address, so it must be a certain one; there are no ports.
+            // The protocol's checksum covers the address, so it must be a certain one; there are no
+            // ports.
             bind.carrier = self.carrier;
             let fitting = addrs.iter().find(|addr| addr.is_ipv4() == remote.is_ipv4());
             bind.addr = Some(match fitting {
@@ -223,7 +247,11 @@ impl Links {
             Ok(socket) => {
                 let warning = driver.socket(socket).and_then(|socket| socket.warning()).map(str::to_owned);
                 *open = Some(Open { route: Route::new(socket, remote), addrs });
-                self.names.push((socket, link.name.clone()));
+                self.names.retain(|(id, _)| *id != socket);
+                self.names.push_back((socket, link.name.clone()));
+                if self.names.len() > self.all.len() + Self::MOST_NAMES {
+                    self.forget_a_name();
+                }
                 Ok(Some(warning))
             }
             Err(BindError::NoSuchInterface { .. } | BindError::NoSuchAddress { .. }) => Ok(None),
@@ -231,19 +259,27 @@ impl Links {
         }
     }
 
-    /// Adds a path: joined now, or `None` if its interface or address is not there and is waited for.
+    /// Forgets the name of the socket that was closed longest ago.
+    fn forget_a_name(&mut self) {
+        let is_open = |id| self.all.iter().any(|slot| slot.open.as_ref().is_some_and(|it| it.route.socket == id));
+        if let Some(place) = self.names.iter().position(|(id, _)| !is_open(*id)) {
+            self.names.remove(place);
+        }
+    }
+
+    /// Adds a path: joined now, or `None` if its interface or address is not there and is waited
+    /// for.
     ///
     /// # Errors
     /// [`LinksError`]; it was not added then.
     pub fn add(&mut self, link: Link, driver: &mut Driver) -> Result<Option<LinkChange>, LinksError> {
-        let watched = self.all.iter().any(|slot| slot.link.via != Via::Any);
-        let watch = link.via != Via::Any && !watched;
+        if link.via != Via::Any {
+            driver.watch_interfaces().map_err(LinksError::Watch)?;
+        }
+        let interfaces = Interfaces::list().map_err(LinksError::List)?;
         let place = self.all.len();
         self.all.push(Slot { link, open: None });
-        let interfaces = Interfaces::list().map_err(LinksError::List);
-        let opened = interfaces.and_then(|interfaces| self.open_one(place, driver, &interfaces));
-        let watching = if watch { driver.watch_interfaces().map_err(LinksError::Watch) } else { Ok(()) };
-        match opened.and_then(|opened| watching.map(|()| opened)) {
+        match self.open_one(place, driver, &interfaces) {
             Ok(opened) => Ok(opened.and_then(|warning| self.joined(place, warning))),
             Err(error) => {
                 self.all.truncate(place);
@@ -256,6 +292,12 @@ impl Links {
     pub fn remove(&mut self, name: &str) -> Option<Route> {
         let place = self.all.iter().position(|slot| slot.link.name == name)?;
         self.all.remove(place).open.map(|open| open.route)
+    }
+
+    /// Takes the path over `route` out, which the machine did not take; [`Driver::unbind`] its
+    /// socket.
+    pub fn forget(&mut self, route: Route) {
+        self.all.retain(|slot| slot.open.as_ref().is_none_or(|open| open.route != route));
     }
 
     /// The path at `place`, which has just been opened.
@@ -275,7 +317,7 @@ impl Links {
         self.all.iter().filter(|slot| slot.open.is_none()).map(|slot| &slot.link.via)
     }
 
-    /// The name of the path that uses, or used, `socket`.
+    /// The name of the path that uses, or used lately, `socket`.
     pub fn name(&self, socket: SocketId) -> Option<&str> {
         self.names.iter().find(|(id, _)| *id == socket).map(|(_, name)| name.as_str())
     }
@@ -284,7 +326,7 @@ impl Links {
     /// Those that left come first.
     ///
     /// # Errors
-    /// [`LinksError::List`], and [`LinksError::Bind`] of a path that is there and cannot be opened.
+    /// [`LinksError::List`]; nothing changed then.
     pub fn refresh(&mut self, driver: &mut Driver) -> Result<Vec<LinkChange>, LinksError> {
         let interfaces = Interfaces::list().map_err(LinksError::List)?;
         let (mut left, mut joined) = (Vec::new(), Vec::new());
@@ -294,15 +336,22 @@ impl Links {
                 continue;
             }
             let addrs = slot.link.via.addrs(&interfaces);
-            // New addresses beside the old ones need nothing; without the old ones the socket's packets get lost.
+            // New addresses beside the old ones need nothing; without the old ones the socket's
+            // packets get lost.
             let gone = |open: &Open| !open.addrs.iter().all(|old| addrs.iter().flatten().any(|new| new == old));
             if let Some(open) = slot.open.take_if(|open| gone(open)) {
                 left.push(LinkChange::Left { name: slot.link.name.clone(), route: open.route });
             }
-            if slot.open.is_none()
-                && let Some(warning) = self.open_one(place, driver, &interfaces)?
-            {
-                joined.extend(self.joined(place, warning));
+            if slot.open.is_some() {
+                continue;
+            }
+            match self.open_one(place, driver, &interfaces) {
+                Ok(opened) => joined.extend(opened.and_then(|warning| self.joined(place, warning))),
+                // What left must be told all the same.
+                Err(error) => {
+                    let name = self.all[place].link.name.clone();
+                    joined.push(LinkChange::Failed { name, why: error.to_string() });
+                }
             }
         }
         left.append(&mut joined);
@@ -373,5 +422,40 @@ mod tests {
             Links::open(vec![link("127.0.0.1", "127.0.0.1:9"), link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver)
                 .unwrap();
         assert_eq!(links.refresh(&mut driver).unwrap(), []);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_leaves_no_socket_behind() {
+        let mut driver = Driver::new().unwrap();
+        let missing = vec![link("nothere0", "127.0.0.1:9")];
+        assert!(Links::open(missing, Carrier::Udp, &mut driver).is_err());
+        // The right to open raw sockets is not there, or the address of the second path is not: the
+        // first one was opened by then.
+        let native = Carrier::Ip(253);
+        let far = vec![link("127.0.0.1", "127.0.0.1:9"), Link { via: Via::Any, ..link("", "[2001:db8::1]:9") }];
+        _ = Links::open(far, native, &mut driver).map(|(links, _)| {
+            links.routes().iter().for_each(|route| driver.unbind(route.socket));
+        });
+        assert_eq!(driver.sockets().count(), 0);
+    }
+
+    #[test]
+    fn names_of_sockets_are_forgotten_some_time_after_the_sockets() {
+        let mut driver = Driver::new().unwrap();
+        let (mut links, _) = Links::open(vec![link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver).unwrap();
+        let first = links.routes()[0].socket;
+        for n in 0..500 {
+            let added = links.add(link("127.0.0.1", "127.0.0.1:10"), &mut driver).unwrap();
+            let Some(LinkChange::Joined { route, .. }) = added else { panic!("{added:?}") };
+            if n % 2 == 0 {
+                links.forget(route)
+            } else {
+                assert_eq!(links.remove("127.0.0.1"), Some(route))
+            }
+            driver.unbind(route.socket);
+            assert_eq!(links.name(route.socket), Some("127.0.0.1"), "it is told that it left");
+        }
+        assert!(links.names.len() <= Links::MOST_NAMES + 2, "{}", links.names.len());
+        assert_eq!(links.name(first), Some("lo"));
     }
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Sockets with ports of their own for flows that come and go, as a tunnel or a NAT needs them: one
-/// that a flow no longer uses serves the next one, as [`SocketId`]s are not used twice and their
-/// number is limited.
+/// that a flow no longer uses serves the next one.
 #[derive(Debug, Default)]
 pub struct SocketPool {
     /// Unused ones, by the address that they are bound to.
@@ -18,7 +17,8 @@ impl SocketPool {
     /// it is bound to the loopback address, so that nobody else reaches it.
     ///
     /// # Errors
-    /// [`BindError`] if there is none free and no other can be opened, as at the limit of open files.
+    /// [`BindError`] if there is none free and no other can be opened, as at the limit of open
+    /// files.
     pub fn take(&mut self, driver: &mut Driver, target: SocketAddr) -> Result<SocketId, BindError> {
         let local: IpAddr = match target.ip() {
             IpAddr::V4(ip) if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),

@@ -417,6 +417,7 @@ impl Worker {
                     self.driver.unbind(route.socket);
                     (self.tell)(Said::Note(format!("{name} is gone")));
                 }
+                LinkChange::Failed { why, .. } => (self.tell)(Said::Note(why)),
                 _ => {}
             }
         }

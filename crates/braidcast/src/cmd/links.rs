@@ -60,6 +60,10 @@ impl Links {
                 live.note(format!("{name} is gone"));
                 Some(Change::Leave(route))
             }
+            LinkChange::Failed { why, .. } => {
+                live.warn(why);
+                None
+            }
             _ => None,
         };
         Ok(self.0.refresh(driver).map_err(failure)?.into_iter().filter_map(said).collect())

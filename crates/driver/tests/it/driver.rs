@@ -263,7 +263,8 @@ fn answers_come_from_the_address_that_was_spoken_to() {
         let mut echo = Echo::default();
         echo.queue.push_back((Route::new(client, spoken_to), Ecn::NotEct, b"hello".to_vec()));
         let until = driver.now() + Duration::from_secs(5);
-        // The client echoes too, to where the answer came from; it reaches the server only if that was right.
+        // The client echoes too, to where the answer came from; it reaches the server only if that
+        // was right.
         while driver.socket(server).unwrap().stats().received_datagrams < 2 {
             assert_ne!(driver.drive(&mut echo, Some(until)).unwrap(), Wake::Until);
             if let Some((route, ..)) = echo.queue.front().filter(|(route, ..)| route.socket == client) {
@@ -297,4 +298,25 @@ fn the_kernel_grants_buffers_and_forbids_fragments() {
     assert!(socket.send_buffer().unwrap() >= 100_000);
     assert!(!socket.may_fragment());
     assert_eq!(socket.warning(), None);
+}
+
+#[test]
+fn another_thread_ends_a_wait() {
+    let mut driver = Driver::new().unwrap();
+    let waker = driver.waker().unwrap();
+    // Before it waits, and several times: once is enough.
+    waker.wake();
+    waker.wake();
+    assert_eq!(driver.drive(&mut Idle, None).unwrap(), Wake::Called);
+    let until = driver.now() + Duration::from_millis(10);
+    assert_eq!(driver.drive(&mut Idle, Some(until)).unwrap(), Wake::Until);
+    let caller = driver.waker().unwrap();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        caller.wake();
+    });
+    assert_eq!(driver.drive(&mut Idle, None).unwrap(), Wake::Called);
+    thread.join().unwrap();
+    drop(driver);
+    waker.wake();
 }

@@ -203,7 +203,7 @@ impl<P: Protocol> Test<P> {
             match wake {
                 Wake::Interrupt => self.interrupt(now),
                 Wake::Interfaces(_) => self.refresh_links()?,
-                Wake::Machine | Wake::Until | Wake::Reload | Wake::Input(_) => {}
+                _ => {}
             }
         }
         self.endpoint.end_probe()?;

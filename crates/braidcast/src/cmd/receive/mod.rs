@@ -171,7 +171,7 @@ impl Session {
                 }
                 Wake::Interrupt => self.interrupt(),
                 Wake::Reload => self.reload(),
-                Wake::Machine | Wake::Until | Wake::Interfaces(_) => {}
+                _ => {}
             }
             let now = self.driver.now();
             self.check_dates(now);

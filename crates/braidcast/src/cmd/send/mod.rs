@@ -270,7 +270,7 @@ impl Session {
                 Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
                 Wake::Interfaces(_) => self.refresh_links()?,
                 Wake::Interrupt => self.interrupt(),
-                Wake::Machine | Wake::Until | Wake::Reload => {}
+                _ => {}
             }
         }
         Ok(())

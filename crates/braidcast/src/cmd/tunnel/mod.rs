@@ -340,7 +340,7 @@ impl Work {
                 }
                 Wake::Interfaces(_) => self.refresh_links()?,
                 Wake::Reload => self.reload(),
-                Wake::Machine | Wake::Until | Wake::Input(_) => {}
+                _ => {}
             }
             self.tell_figures(now);
             self.tell_rates(now);
