@@ -11,6 +11,8 @@ FUZZ_SMOKE ?= 10
 FUZZ_TIME ?= 300
 # Seconds that `make soak` runs.
 SOAK_TIME ?= 600
+# Random programs of the library's users that `make soak` runs.
+MODEL_PROGRAMS ?= 100000
 # Simulated hours, and minutes with real processes, that `make chaos` runs.
 CHAOS_HOURS ?= 24
 CHAOS_MINUTES ?= 60
@@ -46,7 +48,8 @@ help:
 	@echo "make book    the manual as HTML in target/book (mdBook)"
 	@echo "make reference  writes the manual's generated page anew"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
-	@echo "make soak    property tests of the protocols on new networks and messages for $(SOAK_TIME) s (SOAK_TIME=N)"
+	@echo "make soak    property tests of the protocols on new networks and messages for $(SOAK_TIME) s (SOAK_TIME=N),"
+	@echo "             after $(MODEL_PROGRAMS) random programs of the library's users (MODEL_PROGRAMS=N)"
 	@echo "make chaos   random faults over three networks, for a stream and for files: $(CHAOS_HOURS) simulated hours (CHAOS_HOURS=N),"
 	@echo "             $(CHAOS_MINUTES) minutes with real processes (CHAOS_MINUTES=N), ten of them with eight senders at once"
 
@@ -288,6 +291,8 @@ fuzz:
 
 soak:
 	@tools/setup.sh soak
+	$(call step,$(MODEL_PROGRAMS) random programs of the library's users)
+	PROPTEST_CASES=$(MODEL_PROGRAMS) BRAIDCAST_SEED=$${BRAIDCAST_SEED:-$$(date +%s)} cargo test --locked --quiet --profile soak --package braidcast-socket --lib model
 	@tools/soak.sh $(SOAK_TIME)
 
 chaos: export BRAIDCAST_SEED ?= 1

@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     let mut message = Vec::new();
     loop {
-        // Typed lines wait for 20 ms at most. A program with an event loop would wait for the socket's file descriptor.
+        // Typed lines wait for 20 ms at most. A program with an event loop would wait for the
+        // socket's file descriptor.
         match socket.poll(Some(Duration::from_millis(20)))? {
             Some((connection, Event::Readable)) => {
                 while socket.recv(connection, &mut message)?.is_some() {
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Some((connection, Event::Connected)) => other = Some(connection),
             Some((_, Event::PathUp { name, .. })) => println!("{name} is up"),
             Some((_, Event::PathDown { name, .. })) => println!("{name} does not answer"),
-            Some((_, Event::Closed(reason))) => {
+            Some((_, Event::Closed { reason, .. })) => {
                 println!("{reason}");
                 return Ok(());
             }

@@ -8,7 +8,8 @@ use std::time::Duration;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let key = Protection::Key("a passphrase that both ends know".into());
     let mut server = Socket::new(&key)?;
-    // Two addresses of the server make two paths. In the field: Path::via("192.0.2.1:9000".parse()?, "wlan0").
+    // Two addresses of the server make two paths. In the field:
+    // Path::via("192.0.2.1:9000".parse()?, "wlan0").
     let at = [server.bind("127.0.0.1:0".parse()?)?, server.bind("127.0.0.1:0".parse()?)?];
     server.listen();
     let server = std::thread::spawn(move || serve(server));
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     client.shutdown(connection)?;
                 }
             }
-            Event::Closed(reason) => {
+            Event::Closed { reason, .. } => {
                 println!("{reason}");
                 break;
             }
@@ -45,7 +46,7 @@ fn serve(mut socket: Socket) -> Result<String, Error> {
             Some((connection, Event::Readable)) => {
                 socket.recv(connection, &mut message)?;
             }
-            Some((_, Event::Closed(_))) => return Ok(String::from_utf8_lossy(&message).into_owned()),
+            Some((_, Event::Closed { .. })) => return Ok(String::from_utf8_lossy(&message).into_owned()),
             _ => {}
         }
     }

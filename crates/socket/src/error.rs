@@ -11,8 +11,8 @@ pub enum Error {
     /// There is no such connection, or it is over.
     #[error("there is no connection {}", .0.0)]
     NoConnection(ConnectionId),
-    /// Nothing was taken. Of those, [`SendError::BufferFull`] and [`SendError::QueueFull`] pass: wait for
-    /// [`Event::Writable`](crate::Event::Writable).
+    /// Nothing was taken. Of those, [`SendError::BufferFull`] and [`SendError::QueueFull`] pass:
+    /// wait for [`Event::Writable`](crate::Event::Writable).
     #[error(transparent)]
     Send(#[from] SendError),
     /// The connection was not begun.
@@ -36,6 +36,9 @@ pub enum Error {
     /// Options contradict each other.
     #[error(transparent)]
     Options(#[from] Misuse),
+    /// A call of a [`SharedSocket`](crate::SharedSocket) panicked: it can only be dropped.
+    #[error("a bug in the library broke this socket: it can only be dropped")]
+    Broken,
     /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),

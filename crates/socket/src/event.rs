@@ -6,9 +6,11 @@ use std::net::SocketAddr;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The handshake is done; data flows.
+    /// The handshake is done and the other end's key accepted; data flows. The first event of a
+    /// connection, unless it ends before that.
     Connected,
-    /// There are messages to receive where there were none.
+    /// There are messages to receive where there were none, or still are after some were received.
+    /// A program may receive one for each such event, or all that there are.
     Readable,
     /// There is room again after [`SendError::BufferFull`](braidcast_sctp::SendError::BufferFull).
     Writable,
@@ -31,25 +33,63 @@ pub enum Event {
         /// [`SendOptions::context`](crate::SendOptions::context).
         context: u64,
     },
-    /// The connection is over; nothing follows. What was received before can no longer be read.
-    Closed(CloseReason),
+    /// A message that was sent with [`SendOptions::report`](crate::SendOptions::report) was
+    /// acknowledged: the program at the other end can read it, or has.
+    Delivered {
+        /// [`SendOptions::context`](crate::SendOptions::context).
+        context: u64,
+    },
+    /// The other end lost its state and began anew: another process may be there. Messages that
+    /// were in flight are [discarded](Self::Discarded).
+    Restarted,
+    /// The connection is over, and all that was received before has been read; nothing follows.
+    Closed {
+        /// Why.
+        reason: CloseReason,
+        /// Messages of which it is not known whether they arrived, by their
+        /// [`SendOptions::context`](crate::SendOptions::context), in the order in which they were
+        /// sent. All others were acknowledged by the other end, or [discarded](Self::Discarded).
+        unsettled: Vec<u64>,
+    },
 }
 
-impl Event {
-    /// What `event` is here; `None` for what only the transport's own tools want to know.
-    pub(crate) fn of(event: braidcast_sctp::Event, name: impl Fn(Route) -> String) -> Option<Self> {
-        use braidcast_sctp::Event as Inner;
-        Some(match event {
-            Inner::Connected => Self::Connected,
-            Inner::Readable => Self::Readable,
-            Inner::Writable => Self::Writable,
-            Inner::PathUp(_, route) => Self::PathUp { name: name(route), remote: route.remote },
-            Inner::PathDown(_, route) | Inner::PathRemoved(_, route) => {
-                Self::PathDown { name: name(route), remote: route.remote }
-            }
-            Inner::Abandoned { context, .. } => Self::Discarded { context },
-            Inner::Closed(reason) => Self::Closed(reason),
-            _ => return None,
-        })
-    }
+/// Who asked for a connection and did not get one, as it has another key or none. Anybody can ask,
+/// from any address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Refused {
+    /// Where it is.
+    pub remote: SocketAddr,
+    /// Why it was refused.
+    pub why: CloseReason,
+}
+
+/// What an event of the transport is here.
+pub(crate) enum Told {
+    Event(Event),
+    /// These messages were not settled; the end follows.
+    Unsettled(Vec<u64>),
+    Over(CloseReason),
+    /// What only the transport's own tools want to know.
+    Nothing,
+}
+
+/// Translates `event`. `name`: what the path over a route is called.
+pub(crate) fn told(event: braidcast_sctp::Event, name: impl Fn(Route) -> String) -> Told {
+    use braidcast_sctp::Event as Inner;
+    Told::Event(match event {
+        Inner::Connected => Event::Connected,
+        Inner::Readable => Event::Readable,
+        Inner::Writable => Event::Writable,
+        Inner::PathUp(_, route) => Event::PathUp { name: name(route), remote: route.remote },
+        Inner::PathDown(_, route) | Inner::PathRemoved(_, route) => {
+            Event::PathDown { name: name(route), remote: route.remote }
+        }
+        Inner::Abandoned { context, .. } => Event::Discarded { context },
+        Inner::Delivered { context } => Event::Delivered { context },
+        Inner::Restarted => Event::Restarted,
+        Inner::Unsettled(contexts) => return Told::Unsettled(contexts),
+        Inner::Closed(reason) => return Told::Over(reason),
+        _ => return Told::Nothing,
+    })
 }

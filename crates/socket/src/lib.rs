@@ -22,7 +22,7 @@
 //!     loop {
 //!         match server.poll(None)? {
 //!             Some((connection, Event::Readable)) => { server.recv(connection, &mut message)?; }
-//!             Some((_, Event::Closed(_))) => return Ok(message),
+//!             Some((_, Event::Closed { .. })) => return Ok(message),
 //!             _ => {}
 //!         }
 //!     }
@@ -34,7 +34,7 @@
 //! while let Some((_, event)) = client.poll(Some(Duration::from_secs(10)))? {
 //!     match event {
 //!         Event::PathUp { .. } => up += 1,
-//!         Event::Closed(_) => break,
+//!         Event::Closed { .. } => break,
 //!         _ => {}
 //!     }
 //!     if up == 2 {
@@ -70,15 +70,20 @@
 
 mod error;
 mod event;
+mod hub;
+mod message;
 mod path;
 mod protection;
+mod shared;
 mod socket;
 
 pub use error::Error;
-pub use event::Event;
+pub use event::{Event, Refused};
+pub use message::{ConnectionId, Received, SendOptions};
 pub use path::{Path, PathReport, PathState};
 pub use protection::Protection;
-pub use socket::{ConnectionId, Received, SendOptions, Socket};
+pub use shared::{Closing, SharedSocket};
+pub use socket::Socket;
 
-pub use braidcast_driver::Via;
+pub use braidcast_driver::{Via, Waker};
 pub use braidcast_sctp::{CloseReason, Options, RateLimits, RateOptions, RateReport, SendError};

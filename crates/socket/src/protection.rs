@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// How all that goes over a [`Socket`](crate::Socket) is protected. Both ends must have the same.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum Protection {
-    /// Encrypted, with whoever is at the other end: nobody can listen in, but somebody may stand in between.
+    /// Encrypted, with whoever is at the other end: nobody can listen in, but somebody may stand in
+    /// between.
     #[default]
     Anyone,
     /// Encrypted, and only who has the same key gets in: words or a short string of

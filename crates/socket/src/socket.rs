@@ -1,54 +1,14 @@
+use crate::hub::Hub;
+use crate::message::{ConnectionId, Received, SendOptions};
 use crate::path::{Path, PathReport};
-use crate::{Error, Event, Protection};
-use braidcast_core::{Instant, Machine, Rng, Route};
-use braidcast_driver::{Bind, Carrier, Driver, LinkChange, Links, Wake, entropy};
-use braidcast_sctp::{AssociationId, Endpoint, Options, RateLimits, RateOptions, RateReport, Reliability};
-use std::collections::{BTreeMap, VecDeque};
+use crate::{Error, Event, Protection, Refused};
+use braidcast_core::{Instant, Rng, Route};
+use braidcast_driver::{Bind, Carrier, Clock, Driver, LinkChange, Links, Wake, Waker, entropy};
+use braidcast_sctp::{CloseReason, Options, RateLimits, RateOptions, RateReport};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
-
-/// A connection of a [`Socket`]; numbers count up from 1 and are not used again.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ConnectionId(pub u64);
-
-/// How to send a message. The default: in order on stream 0, delivered however long it takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SendOptions {
-    /// Messages of a stream are in order; streams do not wait for each other. 0 to 63 by default of both ends.
-    pub stream: u16,
-    /// Deliver it as soon as it is complete, whatever its stream waits for.
-    pub unordered: bool,
-    /// How long after now it must be at the other end. What would be later, by the delay of the
-    /// quickest path, is neither sent nor repeated: [`Event::Discarded`]. `None`: it is never too
-    /// late.
-    pub deadline: Option<Duration>,
-    /// Maximum number of retransmissions (RFC 7496 §3.1). `None`: no limit.
-    pub max_retransmissions: Option<u16>,
-    /// What the other end gets to know of its kind ([`Received::ppid`]).
-    pub ppid: u32,
-    /// Comes back in [`Event::Discarded`]; not sent.
-    pub context: u64,
-}
-
-/// What is said of a message that was received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Received {
-    /// The stream it came on.
-    pub stream: u16,
-    /// `true` if it was sent outside the order of its stream.
-    pub unordered: bool,
-    /// What the sender said of its kind ([`SendOptions::ppid`]).
-    pub ppid: u32,
-}
-
-#[derive(Debug)]
-struct Connection {
-    association: AssociationId,
-    /// Of one that was begun here.
-    links: Option<Links>,
-}
 
 /// Messages over several networks at once. See the crate's page for an example.
 ///
@@ -56,31 +16,32 @@ struct Connection {
 /// A program with an event loop of its own waits until the socket's file descriptor is readable
 /// ([`AsRawFd`]), then calls `poll(Some(Duration::ZERO))` until that returns `None`; so too after
 /// it has sent something.
+///
+/// Whoever is still connected when a socket is dropped is told so; [`close`](Self::close) first
+/// lets everything arrive.
 pub struct Socket {
     driver: Driver,
-    endpoint: Endpoint,
-    /// The SCTP port of both ends.
-    port: u16,
-    connections: BTreeMap<ConnectionId, Connection>,
-    by_association: BTreeMap<AssociationId, ConnectionId>,
-    events: VecDeque<(ConnectionId, Event)>,
-    /// The last connection's number.
-    last: u64,
+    hub: Hub,
+    /// Of connections that were begun here.
+    links: BTreeMap<ConnectionId, Links>,
     /// The application changed something that the driver has not seen.
     touched: bool,
     warnings: Vec<String>,
 }
 
 impl Socket {
-    /// A socket with the transport's options for live data, [`Options::live`].
+    /// How long nothing may be heard from the other end before a connection of [`new`](Self::new)
+    /// ends: [`CloseReason::PathsFailed`]. An end that has nothing to send says so each second.
+    pub const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+
+    /// A socket with the transport's options for live data, [`Options::live`]. A connection whose
+    /// other end is silent for [`LONGEST_SILENCE`](Self::LONGEST_SILENCE) is over.
     ///
     /// # Errors
-    /// [`Error::Key`] if the key cannot be one; [`Error::Io`] if the system has no file descriptors left.
+    /// [`Error::Key`] if the key cannot be one; [`Error::Io`] if the system has no file descriptors
+    /// left.
     pub fn new(protection: &Protection) -> Result<Self, Error> {
-        let mut options = Options { security: protection.options()?, ..Options::live() };
-        // The handshake goes over all networks at once: the first that works does it.
-        options.timers.open_over_all = Some(Duration::from_secs(1));
-        Self::with_options(options)
+        Self::with_options(usual_options(protection)?)
     }
 
     /// A socket with these options of the transport; [`Options::security`] says how it is
@@ -89,15 +50,10 @@ impl Socket {
     /// # Errors
     /// [`Error::Options`], [`Error::Io`].
     pub fn with_options(options: Options) -> Result<Self, Error> {
-        let port = options.local_port;
         Ok(Self {
             driver: Driver::new()?,
-            endpoint: Endpoint::new(options, Rng::from_entropy(entropy()?))?,
-            port,
-            connections: BTreeMap::new(),
-            by_association: BTreeMap::new(),
-            events: VecDeque::new(),
-            last: 0,
+            hub: Hub::new(options, Rng::from_entropy(entropy()?))?,
+            links: BTreeMap::new(),
             touched: false,
             warnings: Vec::new(),
         })
@@ -114,15 +70,17 @@ impl Socket {
     }
 
     /// Accepts connections from now on. The first event of a new one is [`Event::Connected`].
+    /// Those who are turned away are reported by [`next_refused`](Self::next_refused) alone.
     pub fn listen(&mut self) {
-        self.endpoint.listen();
+        self.hub.endpoint.listen();
     }
 
     /// Begins a connection over these paths, each with a local port of its own.
     /// [`Event::Connected`] or [`Event::Closed`] follows.
     ///
     /// # Errors
-    /// [`Error::Links`] if none of the paths can be used now, or one cannot be opened; [`Error::Connect`].
+    /// [`Error::Links`] if none of the paths can be used now, or one cannot be opened;
+    /// [`Error::Connect`].
     pub fn connect(&mut self, paths: &[Path]) -> Result<ConnectionId, Error> {
         if paths.is_empty() {
             return Err(braidcast_sctp::ConnectError::NoRoute.into());
@@ -131,33 +89,34 @@ impl Socket {
             Links::open(paths.iter().map(Path::link).collect(), Carrier::Udp, &mut self.driver)?;
         self.warnings.append(&mut warnings);
         let now = self.driver.now();
-        let association = match self.endpoint.connect(now, self.port, &links.routes()) {
-            Ok(association) => association,
-            Err(error) => {
-                self.close_sockets(&links);
-                return Err(error.into());
-            }
-        };
+        let connected = self.hub.connect(now, &links.routes());
+        match connected {
+            Ok(id) => _ = self.links.insert(id, links),
+            Err(_) => close_sockets(&mut self.driver, &links),
+        }
         self.touched = true;
-        Ok(self.insert(association, Some(links)))
+        connected
     }
 
     /// Adds a path to a connection that was begun here; [`Event::PathUp`] follows when it carries
     /// data. One whose interface is not there joins when that appears.
     ///
     /// # Errors
-    /// [`Error::NoConnection`], also of one that the other end began; [`Error::Links`], [`Error::Join`].
+    /// [`Error::NoConnection`], also of one that the other end began; [`Error::Links`],
+    /// [`Error::Join`].
     pub fn join(&mut self, connection: ConnectionId, path: &Path) -> Result<(), Error> {
-        let entry = self.connections.get_mut(&connection).ok_or(Error::NoConnection(connection))?;
-        let links = entry.links.as_mut().ok_or(Error::NoConnection(connection))?;
+        self.hub.check(connection)?;
+        let links = self.links.get_mut(&connection).ok_or(Error::NoConnection(connection))?;
         let added = links.add(path.link(), &mut self.driver)?;
         self.touched = true;
         let Some(LinkChange::Joined { route, warning, .. }) = added else { return Ok(()) };
         self.warnings.extend(warning);
-        let now = self.driver.now();
-        let association = self.endpoint.association_mut(entry.association).ok_or(Error::NoConnection(connection))?;
-        association.join(now, route)?;
-        Ok(())
+        let joined = self.hub.join(self.driver.now(), connection, route);
+        if joined.is_err() {
+            links.forget(route);
+            self.driver.unbind(route.socket);
+        }
+        joined
     }
 
     /// Takes a path out of a connection that was begun here, by its name in [`PathReport`]. Returns
@@ -166,10 +125,12 @@ impl Socket {
     /// # Errors
     /// [`Error::NoConnection`].
     pub fn leave(&mut self, connection: ConnectionId, name: &str) -> Result<bool, Error> {
-        let entry = self.connections.get_mut(&connection).ok_or(Error::NoConnection(connection))?;
-        let Some(route) = entry.links.as_mut().and_then(|links| links.remove(name)) else { return Ok(false) };
+        self.hub.check(connection)?;
+        let Some(route) = self.links.get_mut(&connection).and_then(|links| links.remove(name)) else {
+            return Ok(false);
+        };
         let now = self.driver.now();
-        if let Some(association) = self.endpoint.association_mut(entry.association) {
+        if let Some(association) = self.hub.association_mut(connection)? {
             association.leave(now, route);
         }
         self.driver.unbind(route.socket);
@@ -177,118 +138,144 @@ impl Socket {
         Ok(true)
     }
 
-    /// Takes a message to be sent. It leaves in the next [`poll`](Self::poll), or when the paths have room.
+    /// Takes a message to be sent. It leaves in the next [`poll`](Self::poll), or when the paths
+    /// have room.
     ///
     /// # Errors
     /// [`Error::Send`]: nothing was taken; [`Error::NoConnection`].
     pub fn send(&mut self, connection: ConnectionId, message: &[u8], options: &SendOptions) -> Result<(), Error> {
-        let now = self.driver.now();
-        let how = braidcast_sctp::SendOptions {
-            stream: options.stream,
-            ppid: options.ppid,
-            unordered: options.unordered,
-            deadline: options.deadline.map(|deadline| now + deadline),
-            reliability: options.max_retransmissions.map_or(Reliability::Reliable, Reliability::Retransmissions),
-            context: options.context,
-            ..braidcast_sctp::SendOptions::default()
-        };
-        let association = self.association(connection)?;
-        association.send(now, message, how)?;
+        self.hub.send(self.driver.now(), connection, message, options)?;
         self.touched = true;
         Ok(())
     }
 
-    /// The next message of a connection, into `buf`, which is replaced; `None` if there is none now.
+    /// The next message of a connection, into `buf`, which is replaced; `None` if there is none
+    /// now, also of a connection that is over.
     ///
     /// # Errors
-    /// [`Error::NoConnection`].
+    /// [`Error::NoConnection`] of one that there never was.
     pub fn recv(&mut self, connection: ConnectionId, buf: &mut Vec<u8>) -> Result<Option<Received>, Error> {
-        let now = self.driver.now();
-        let received = self.association(connection)?.recv(now, buf);
+        let received = self.hub.recv(self.driver.now(), connection, buf)?;
         // The other end gets to know that there is room.
         self.touched |= received.is_some();
-        Ok(received.map(|it| Received { stream: it.stream, unordered: it.unordered, ppid: it.ppid }))
+        Ok(received)
     }
 
     /// Waits for the next event for at most `timeout`, or for ever; meanwhile everything runs.
-    /// `None`: nothing happened in that time.
+    /// `None`: nothing happened in that time, or until a [`Waker`] was called.
     ///
     /// # Errors
-    /// [`Error::Io`] if polling fails, [`Error::Links`] if a path cannot be opened whose interface has appeared.
+    /// [`Error::Io`] if polling fails, [`Error::Links`] if a path cannot be opened whose interface
+    /// has appeared.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<(ConnectionId, Event)>, Error> {
         let no_wait = timeout == Some(Duration::ZERO);
         let until = timeout.filter(|_| !no_wait).map(|timeout| self.driver.now() + timeout);
         loop {
+            let mut called = false;
             if std::mem::take(&mut self.touched) {
                 // What the application did leaves before it waits for anything.
-                let wake = self.driver.try_drive(&mut self.endpoint, None)?;
+                let wake = self.driver.try_drive(&mut self.hub.endpoint, None)?;
                 self.take(wake.as_ref())?;
+                called = wake == Some(Wake::Called);
             }
-            if let Some(event) = self.next_event() {
-                return Ok(Some(event));
+            // Who does not wait calls until there is nothing more to do.
+            if let (event, true) | (event @ Some(_), false) = (self.hub.next_event(), called && !no_wait) {
+                return Ok(event);
             }
             let wake = match no_wait {
-                true => self.driver.try_drive(&mut self.endpoint, None)?,
-                false => Some(self.driver.drive(&mut self.endpoint, until)?),
+                true => self.driver.try_drive(&mut self.hub.endpoint, None)?,
+                false => Some(self.driver.drive(&mut self.hub.endpoint, until)?),
             };
             self.take(wake.as_ref())?;
-            if matches!(wake, None | Some(Wake::Until)) {
-                return Ok(self.next_event());
+            if matches!(wake, None | Some(Wake::Until)) || (wake == Some(Wake::Called) && !no_wait) {
+                return Ok(self.hub.next_event());
             }
         }
     }
 
-    /// Ends a connection once everything that was sent is delivered, in both directions. [`Event::Closed`] follows.
+    /// Ends a connection once everything that was sent is acknowledged, in both directions.
+    /// [`Event::Closed`] follows once all that came is read.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
     pub fn shutdown(&mut self, connection: ConnectionId) -> Result<(), Error> {
-        let now = self.driver.now();
-        self.association(connection)?.shutdown(now);
+        self.hub.shutdown(self.driver.now(), connection)?;
         self.touched = true;
         Ok(())
     }
 
-    /// Ends a connection at once; the other end is told `reason`. [`Event::Closed`] follows.
+    /// Ends a connection at once; what came and was not read is lost. The other end is told
+    /// `reason`, [`CloseReason::MAX_TEXT`] bytes of it at most. [`Event::Closed`] follows.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
     pub fn abort(&mut self, connection: ConnectionId, reason: &str) -> Result<(), Error> {
-        let now = self.driver.now();
-        self.association(connection)?.abort(now, reason);
+        self.hub.abort(self.driver.now(), connection, reason)?;
         self.touched = true;
         Ok(())
     }
 
-    /// Ends all connections once everything that was sent is delivered, and waits for that.
-    /// Messages that still come are lost. Returns whether all ended within `timeout`.
+    /// Ends all connections once everything that was sent is acknowledged, and waits for that.
+    /// Messages that still come are lost, and so are events. Returns whether all ended in good
+    /// order within `timeout`: whatever was sent was acknowledged, or discarded as it was too late
+    /// or repeated too often.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
     pub fn close(&mut self, timeout: Duration) -> Result<bool, Error> {
-        self.endpoint.stop_listening();
-        let until = self.driver.now() + timeout;
-        for connection in self.connections().collect::<Vec<_>>() {
-            self.shutdown(connection)?;
-        }
-        while !self.connections.is_empty() {
+        self.begin_close()?;
+        let (until, mut orderly) = (self.driver.now() + timeout, true);
+        while !self.hub.is_empty() {
             let left = until - self.driver.now();
             if left.is_zero() {
                 return Ok(false);
             }
-            self.poll(Some(left))?;
-            // What nobody reads would hold up the end.
-            let mut message = Vec::new();
-            for connection in self.connections().collect::<Vec<_>>() {
-                while self.recv(connection, &mut message).is_ok_and(|it| it.is_some()) {}
-            }
+            let event = self.poll(Some(left))?;
+            orderly &= is_orderly(event.as_ref());
+            self.discard_received();
         }
-        Ok(true)
+        Ok(orderly)
     }
 
-    /// The connections that there are, oldest first.
+    /// Accepts no more connections, and shuts those down that there are.
+    pub(crate) fn begin_close(&mut self) -> Result<(), Error> {
+        self.hub.endpoint.stop_listening();
+        let now = self.driver.now();
+        for connection in self.connections().collect::<Vec<_>>() {
+            self.hub.shutdown(now, connection)?;
+        }
+        self.touched = true;
+        self.discard_received();
+        Ok(())
+    }
+
+    /// Drops what was received: what nobody reads would hold up the end.
+    pub(crate) fn discard_received(&mut self) {
+        let mut message = Vec::new();
+        for connection in self.connections().collect::<Vec<_>>() {
+            while self.recv(connection, &mut message).is_ok_and(|it| it.is_some()) {}
+        }
+    }
+
+    /// The connections that there are, oldest first: those of which [`Event::Closed`] has not been
+    /// handed out.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
-        self.connections.keys().copied()
+        self.hub.connections()
+    }
+
+    /// Who asked for a connection and was turned away since the last call, the oldest first. Of
+    /// more than eight that wait the later ones are forgotten.
+    pub fn next_refused(&mut self) -> Option<Refused> {
+        self.hub.next_refused()
+    }
+
+    /// Bytes of messages to the other end that wait or are not acknowledged yet; 0 of a connection
+    /// that is over.
+    ///
+    /// # Errors
+    /// [`Error::NoConnection`].
+    pub fn buffered(&self, connection: ConnectionId) -> Result<usize, Error> {
+        Ok(self.hub.association(connection)?.map_or(0, |it| it.buffered()))
     }
 
     /// The paths of a connection as they are now.
@@ -296,10 +283,10 @@ impl Socket {
     /// # Errors
     /// [`Error::NoConnection`].
     pub fn paths(&self, connection: ConnectionId) -> Result<Vec<PathReport>, Error> {
-        let entry = self.connections.get(&connection).ok_or(Error::NoConnection(connection))?;
-        let association = self.endpoint.association(entry.association).ok_or(Error::NoConnection(connection))?;
+        let Some(association) = self.hub.association(connection)? else { return Ok(Vec::new()) };
+        let links = self.links.get(&connection);
         let report = |path: braidcast_sctp::PathReport| PathReport {
-            name: name(entry.links.as_ref(), path.route),
+            name: name(links, path.route),
             remote: path.route.remote,
             state: path.state,
             rtt: path.srtt,
@@ -319,7 +306,9 @@ impl Socket {
     /// [`Error::NoConnection`].
     pub fn follow_rate(&mut self, connection: ConnectionId, options: &RateOptions) -> Result<(), Error> {
         let now = self.driver.now();
-        self.association(connection)?.follow_rate(now, options);
+        if let Some(association) = self.hub.association_mut(connection)? {
+            association.follow_rate(now, options);
+        }
         Ok(())
     }
 
@@ -328,7 +317,9 @@ impl Socket {
     /// # Errors
     /// [`Error::NoConnection`].
     pub fn set_rate_limits(&mut self, connection: ConnectionId, limits: RateLimits) -> Result<(), Error> {
-        self.association(connection)?.set_rate_limits(limits);
+        if let Some(association) = self.hub.association_mut(connection)? {
+            association.set_rate_limits(limits);
+        }
         Ok(())
     }
 
@@ -344,9 +335,21 @@ impl Socket {
     /// # Errors
     /// [`Error::NoConnection`].
     pub fn rate_report(&self, connection: ConnectionId) -> Result<Option<RateReport>, Error> {
-        let entry = self.connections.get(&connection).ok_or(Error::NoConnection(connection))?;
-        let association = self.endpoint.association(entry.association).ok_or(Error::NoConnection(connection))?;
-        Ok(association.rate_report(self.driver.now()))
+        let association = self.hub.association(connection)?;
+        Ok(association.and_then(|it| it.rate_report(self.driver.now())))
+    }
+
+    /// What another thread ends a wait in [`poll`](Self::poll) with.
+    /// [`SharedSocket`](crate::SharedSocket) makes the whole socket usable from several threads.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the system has no file descriptors left.
+    pub fn waker(&mut self) -> Result<Waker, Error> {
+        Ok(self.driver.waker()?)
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.driver.clock()
     }
 
     /// Takes what did not go as asked since the last call, in words, for example a binding to an
@@ -360,33 +363,12 @@ impl Socket {
         self.driver.now()
     }
 
-    fn association(&mut self, connection: ConnectionId) -> Result<&mut braidcast_sctp::Association, Error> {
-        let entry = self.connections.get(&connection).ok_or(Error::NoConnection(connection))?;
-        self.endpoint.association_mut(entry.association).ok_or(Error::NoConnection(connection))
-    }
-
-    fn insert(&mut self, association: AssociationId, links: Option<Links>) -> ConnectionId {
-        self.last += 1;
-        let id = ConnectionId(self.last);
-        self.connections.insert(id, Connection { association, links });
-        self.by_association.insert(association, id);
-        id
-    }
-
     /// The driver woke up: collects events, and has paths join and leave.
     fn take(&mut self, wake: Option<&Wake>) -> Result<(), Error> {
-        while let Some((association, event)) = self.endpoint.poll_event() {
-            let known = self.by_association.get(&association).copied();
-            let id = known.unwrap_or_else(|| self.insert(association, None));
-            let links = self.connections.get(&id).and_then(|it| it.links.as_ref());
-            let Some(event) = Event::of(event, |route| name(links, route)) else { continue };
-            if let Event::Closed(_) = event {
-                self.by_association.remove(&association);
-                if let Some(links) = self.connections.remove(&id).and_then(|it| it.links) {
-                    self.close_sockets(&links);
-                }
-            }
-            self.events.push_back((id, event));
+        let Self { driver, hub, links, .. } = self;
+        hub.collect(driver.now(), |id, route| name(links.get(&id), route));
+        for id in hub.take_ended() {
+            links.remove(&id).iter().for_each(|links| close_sockets(driver, links));
         }
         if matches!(wake, Some(Wake::Interfaces(_))) {
             self.refresh()?;
@@ -395,12 +377,11 @@ impl Socket {
     }
 
     fn refresh(&mut self) -> Result<(), Error> {
-        let Self { driver, endpoint, connections, warnings, .. } = self;
-        for Connection { association, links } in connections.values_mut() {
-            let Some(links) = links else { continue };
+        let Self { driver, hub, links, warnings, .. } = self;
+        for (&connection, links) in links {
             for change in links.refresh(driver)? {
                 let now = driver.now();
-                let association = endpoint.association_mut(*association);
+                let association = hub.association_mut(connection)?;
                 match change {
                     LinkChange::Joined { route, warning, .. } => {
                         warnings.extend(warning);
@@ -416,6 +397,7 @@ impl Socket {
                         }
                         driver.unbind(route.socket);
                     }
+                    LinkChange::Failed { why, .. } => warnings.push(why),
                     _ => {}
                 }
             }
@@ -423,17 +405,27 @@ impl Socket {
         self.touched = true;
         Ok(())
     }
+}
 
-    fn close_sockets(&mut self, links: &Links) {
-        links.routes().iter().for_each(|route| self.driver.unbind(route.socket));
-    }
-
-    fn next_event(&mut self) -> Option<(ConnectionId, Event)> {
-        self.events.pop_front()
+/// Aborts the connections that there are, so that their other ends know. What was sent and has not
+/// arrived may be lost.
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let (now, all) = (self.driver.now(), self.connections().collect::<Vec<_>>());
+        for &connection in &all {
+            _ = self.hub.abort(now, connection, "the program ended the connection");
+        }
+        // A few packets for each; a turn of the driver sends dozens.
+        for _ in 0..all.len().min(1024) {
+            if !matches!(self.driver.try_drive(&mut self.hub.endpoint, None), Ok(Some(_))) {
+                break;
+            }
+        }
     }
 }
 
-/// Readable when [`poll`](Socket::poll) has something to do. It is the socket's; do not close or change it.
+/// Readable when [`poll`](Socket::poll) has something to do. It is the socket's; do not close or
+/// change it.
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.driver.as_fd()
@@ -449,8 +441,26 @@ impl AsRawFd for Socket {
 
 impl std::fmt::Debug for Socket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Socket").field("connections", &self.connections).finish_non_exhaustive()
+        f.debug_struct("Socket").field("hub", &self.hub).finish_non_exhaustive()
     }
+}
+
+/// The transport's options of [`Socket::new`].
+pub(crate) fn usual_options(protection: &Protection) -> Result<Options, Error> {
+    let mut options = Options { security: protection.options()?, ..Options::live() };
+    // The handshake goes over all networks at once: the first that works does it.
+    options.timers.open_over_all = Some(Duration::from_secs(1));
+    options.timers.give_up = Some(Socket::LONGEST_SILENCE);
+    Ok(options)
+}
+
+/// Returns `false` for the end of a connection that may have lost something.
+pub(crate) fn is_orderly(event: Option<&(ConnectionId, Event)>) -> bool {
+    !matches!(event, Some((_, Event::Closed { reason, .. })) if *reason != CloseReason::Shutdown)
+}
+
+fn close_sockets(driver: &mut Driver, links: &Links) {
+    links.routes().iter().for_each(|route| driver.unbind(route.socket));
 }
 
 /// What the path over `route` is called.

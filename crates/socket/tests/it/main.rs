@@ -1,4 +1,6 @@
 //! Tests of the public interface, in one binary: linked once, and run side by side.
 
+mod ends;
 mod rate;
+mod shared;
 mod socket;

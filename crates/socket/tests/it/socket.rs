@@ -29,7 +29,7 @@ fn echo(protection: &Protection) -> ([SocketAddr; 2], JoinHandle<usize>) {
                         count += 1;
                     }
                 }
-                Event::Closed(_) => break,
+                Event::Closed { .. } => break,
                 _ => {}
             }
         }
@@ -79,6 +79,7 @@ fn messages_go_and_come_over_two_paths() {
     assert!(socket.close(Duration::from_secs(20)).unwrap());
     assert_eq!(server.join().unwrap(), 200);
     assert!(matches!(socket.send(connection, b"late", &how), Err(Error::NoConnection(_))));
+    assert_eq!(socket.recv(connection, &mut message).unwrap(), None, "it is over");
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn who_has_another_key_does_not_get_in() {
         let mut why = None;
         wait(&mut socket, |_, event| {
             assert_ne!(*event, Event::Connected);
-            if let Event::Closed(reason) = event {
+            if let Event::Closed { reason, .. } = event {
                 why = Some(reason.clone());
             }
             why.is_some()
