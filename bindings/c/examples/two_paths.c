@@ -29,15 +29,15 @@ int main(void)
         uint16_t port;
         must(braidcast_bind(server, "127.0.0.1:0", &port), "bind");
         snprintf(remote[i], sizeof remote[i], "127.0.0.1:%u", port);
-        paths[i] = (braidcast_path){.remote = remote[i], .via = NULL};
+        paths[i] = (braidcast_path)BRAIDCAST_PATH(remote[i], NULL);
     }
     must(braidcast_listen(server), "listen");
     uint64_t connection;
     must(braidcast_connect(client, paths, 2, &connection), "connect");
 
     int up = 0, sent = 0, answered = 0, closed = 0;
-    braidcast_event event;
-    braidcast_message message;
+    braidcast_event event = BRAIDCAST_INIT(braidcast_event);
+    braidcast_message message = BRAIDCAST_INIT(braidcast_message);
     while (closed < 2) {
         /* Both do what there is to do, until they have to wait. */
         while (braidcast_poll(server, 0, &event) == 1) {
@@ -66,7 +66,7 @@ int main(void)
             }
         }
         if (up == 2 && sent < 10) {
-            braidcast_send_options options = {.stream = 1};
+            braidcast_send_options options = {.size = sizeof options, .stream = 1};
             while (sent < 10) {
                 char text[32];
                 int len = snprintf(text, sizeof text, "message %d", ++sent);

@@ -8,7 +8,8 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// What went wrong in this thread's last call that failed, in words; "" if none did. Until the next call that fails.
+/// What went wrong in this thread's last call that failed, in words; "" if none did. Until the next
+/// call that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn braidcast_last_error() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())

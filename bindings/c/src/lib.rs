@@ -5,119 +5,50 @@
 //! becomes [`BRAIDCAST_ERROR_PANIC`].
 
 mod error;
+mod paths;
 mod rate;
+mod structs;
 mod text;
+mod types;
 
-use braidcast_socket::{ConnectionId, Event, Path, Protection, SendOptions, Socket};
+use braidcast_socket::{CloseReason, ConnectionId, Event, Path, Protection, SendOptions, SharedSocket, Socket};
 use error::{check, fail, guard};
 use std::ffi::{CString, c_char, c_int};
 use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use structs::{get, put};
 use text::{required, to_c};
 
 pub use error::braidcast_last_error;
+pub use paths::{BraidcastPathReport, braidcast_paths};
 pub use rate::{
     BraidcastRate, BraidcastRateOptions, braidcast_follow_rate, braidcast_rate_report, braidcast_set_rate_limits,
 };
+pub use types::*;
 
-/// It was done.
-pub const BRAIDCAST_OK: c_int = 0;
-/// An argument cannot be: a null pointer, text that is not UTF-8, an address that is none.
-pub const BRAIDCAST_ERROR_ARGUMENT: c_int = -1;
-/// There is no such connection, or it is over.
-pub const BRAIDCAST_ERROR_NO_CONNECTION: c_int = -2;
-/// The send buffer is full: wait for BRAIDCAST_WRITABLE.
-pub const BRAIDCAST_ERROR_FULL: c_int = -3;
-/// The message was not taken for another reason: it is empty or too long, or the connection is closing.
-pub const BRAIDCAST_ERROR_SEND: c_int = -4;
-/// A local address, an interface or a path cannot be used.
-pub const BRAIDCAST_ERROR_PATH: c_int = -5;
-/// The key cannot be used.
-pub const BRAIDCAST_ERROR_KEY: c_int = -6;
-/// A system call failed.
-pub const BRAIDCAST_ERROR_SYSTEM: c_int = -7;
-/// A bug in the library; the handle may only be freed.
-pub const BRAIDCAST_ERROR_PANIC: c_int = -8;
-
-/// For braidcast_socket_new: nothing is encrypted; the other end must do the same.
-pub const BRAIDCAST_PLAIN: u32 = 1;
-
-/// The handshake is done.
-pub const BRAIDCAST_CONNECTED: c_int = 1;
-/// There are messages to receive where there were none.
-pub const BRAIDCAST_READABLE: c_int = 2;
-/// There is room to send again after BRAIDCAST_ERROR_FULL.
-pub const BRAIDCAST_WRITABLE: c_int = 3;
-/// A path carries data; `text` is its name.
-pub const BRAIDCAST_PATH_UP: c_int = 4;
-/// A path no longer answers; `text` is its name.
-pub const BRAIDCAST_PATH_DOWN: c_int = 5;
-/// A message was discarded, too late or repeated too often; `context` is what it was sent with.
-pub const BRAIDCAST_DISCARDED: c_int = 6;
-/// The connection is over; `text` says why.
-pub const BRAIDCAST_CLOSED: c_int = 7;
-
-/// A socket for messages over several networks at once. One thread at a time may use it.
+/// A socket for messages over several networks at once. Several threads may use it: a call goes
+/// before one that waits in braidcast_poll. One thread at a time may call braidcast_poll, and one
+/// braidcast_recv, because of what they hand out.
 pub struct BraidcastSocket {
-    socket: Socket,
+    socket: SharedSocket,
     /// The message that braidcast_recv handed out last.
-    message: Vec<u8>,
-    /// The text of the event that braidcast_poll handed out last.
+    message: Mutex<Vec<u8>>,
+    /// What braidcast_poll handed out last.
+    event: Mutex<Handed>,
+}
+
+/// What an event refers to.
+#[derive(Default)]
+struct Handed {
     text: CString,
+    unsettled: Vec<u64>,
 }
 
-/// A path: where it leads, and what it leaves through.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct BraidcastPath {
-    /// Address and port of the other end, for example "192.0.2.1:9000" or "[2001:db8::1]:9000".
-    pub remote: *const c_char,
-    /// The interface ("wlan0") or local address that it leaves through; NULL: as the routing table has it.
-    pub via: *const c_char,
-}
-
-/// How to send a message. All zero is the default: in order on stream 0, delivered however long it takes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BraidcastSendOptions {
-    /// Messages of a stream are in order; 0 to 63.
-    pub stream: u16,
-    /// Not 0: deliver it as soon as it is complete, whatever its stream waits for.
-    pub unordered: u8,
-    /// In how many milliseconds it must be at the other end; later it is discarded. 0: it is never too late.
-    pub deadline_ms: u32,
-    /// The kind of message, for the other end's application.
-    pub ppid: u32,
-    /// Comes back in the event BRAIDCAST_DISCARDED.
-    pub context: u64,
-}
-
-/// A message that was received.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct BraidcastMessage {
-    /// Its bytes, until the next call of braidcast_recv or braidcast_socket_free with this socket.
-    pub data: *const u8,
-    /// How many.
-    pub len: usize,
-    /// The stream it came on.
-    pub stream: u16,
-    /// What the sender said of its kind.
-    pub ppid: u32,
-}
-
-/// What happened to a connection.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct BraidcastEvent {
-    /// Which one.
-    pub connection: u64,
-    /// BRAIDCAST_CONNECTED and so on.
-    pub kind: c_int,
-    /// Of BRAIDCAST_DISCARDED.
-    pub context: u64,
-    /// A name or a reason, else "". Until the next call of braidcast_poll or braidcast_socket_free with this socket.
-    pub text: *const c_char,
+/// The version of the library that runs, as BRAIDCAST_VERSION is that of the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn braidcast_version() -> u32 {
+    BRAIDCAST_VERSION
 }
 
 /// Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted,
@@ -141,14 +72,14 @@ pub unsafe extern "C" fn braidcast_socket_new(key: *const c_char, flags: u32) ->
             }
             (_, other) => return fail(BRAIDCAST_ERROR_ARGUMENT, format!("flags {other:#x} are unknown")),
         };
-        let socket = check(Socket::new(&protection))?;
-        made = Box::into_raw(Box::new(BraidcastSocket { socket, message: Vec::new(), text: CString::default() }));
+        let socket = check(Socket::new(&protection).and_then(SharedSocket::new))?;
+        made = Box::into_raw(Box::new(BraidcastSocket { socket, message: Mutex::default(), event: Mutex::default() }));
         Ok(BRAIDCAST_OK)
     });
     made
 }
 
-/// Frees a socket; NULL does nothing. Connections that were not shut down just fall silent.
+/// Frees a socket; NULL does nothing. Connections that are not over are aborted.
 ///
 /// # Safety
 /// `socket` is NULL or of braidcast_socket_new, and not used again.
@@ -173,8 +104,7 @@ pub unsafe extern "C" fn braidcast_socket_free(socket: *mut BraidcastSocket) {
 pub unsafe extern "C" fn braidcast_fd(socket: *const BraidcastSocket) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        let it = unsafe { socket.as_ref() }.map_or_else(null, Ok)?;
-        Ok(it.socket.as_raw_fd())
+        Ok(unsafe { handle(socket)? }.socket.as_raw_fd())
     })
 }
 
@@ -182,13 +112,15 @@ pub unsafe extern "C" fn braidcast_fd(socket: *const BraidcastSocket) -> c_int {
 /// Writes the port to `port` unless that is NULL.
 ///
 /// # Safety
-/// `socket` is of braidcast_socket_new, `address` ends with a zero byte, `port` is NULL or can be written.
+/// `socket` is of braidcast_socket_new, `address` ends with a zero byte, `port` is NULL or can be
+/// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn braidcast_bind(socket: *mut BraidcastSocket, address: *const c_char, port: *mut u16) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
         let (it, address) = unsafe { (handle(socket)?, required(address, "address")?) };
-        let bound = check(it.socket.bind(text::address(address)?))?;
+        let address = text::address(address)?;
+        let bound = check(it.socket.with(|socket| socket.bind(address)))?;
         // SAFETY: the caller's.
         if let Some(port) = unsafe { port.as_mut() } {
             *port = bound.port();
@@ -197,7 +129,8 @@ pub unsafe extern "C" fn braidcast_bind(socket: *mut BraidcastSocket, address: *
     })
 }
 
-/// Accepts connections from now on; each begins with the event BRAIDCAST_CONNECTED.
+/// Accepts connections from now on; each begins with the event BRAIDCAST_CONNECTED. Strangers, who
+/// have another key or none, are not shown.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new.
@@ -205,7 +138,11 @@ pub unsafe extern "C" fn braidcast_bind(socket: *mut BraidcastSocket, address: *
 pub unsafe extern "C" fn braidcast_listen(socket: *mut BraidcastSocket) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        unsafe { handle(socket)? }.socket.listen();
+        let it = unsafe { handle(socket)? };
+        check(it.socket.with(|socket| {
+            socket.listen();
+            Ok(())
+        }))?;
         Ok(BRAIDCAST_OK)
     })
 }
@@ -228,17 +165,21 @@ pub unsafe extern "C" fn braidcast_connect(
             return fail(BRAIDCAST_ERROR_ARGUMENT, "no paths");
         }
         // SAFETY: the caller's.
-        let (it, paths) = unsafe { (handle(socket)?, std::slice::from_raw_parts(paths, count)) };
-        // SAFETY: the caller's.
-        let paths = paths.iter().map(|path| unsafe { path_of(path) }).collect::<Result<Vec<_>, _>>()?;
+        let (it, stride) = unsafe { (handle(socket)?, structs::size(paths)?) };
+        let mut all = Vec::with_capacity(count.min(64));
+        for n in 0..count {
+            // SAFETY: the caller's; each begins with its size, which is that of the first.
+            all.push(unsafe { path_of(paths.byte_add(n * stride)) }?);
+        }
         // SAFETY: the caller's.
         let connection = unsafe { connection.as_mut() }.map_or_else(null, Ok)?;
-        *connection = check(it.socket.connect(&paths))?.0;
+        *connection = check(it.socket.with(|socket| socket.connect(&all)))?.0;
         Ok(BRAIDCAST_OK)
     })
 }
 
-/// Adds a path to a connection that was begun here. One whose interface is not there joins when that appears.
+/// Adds a path to a connection that was begun here. One whose interface is not there joins when
+/// that appears.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new; `path` is one, with texts that end with a zero byte.
@@ -250,8 +191,8 @@ pub unsafe extern "C" fn braidcast_join(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        let (it, path) = unsafe { (handle(socket)?, path_of(path.as_ref().map_or_else(null, Ok)?)?) };
-        check(it.socket.join(ConnectionId(connection), &path))?;
+        let (it, path) = unsafe { (handle(socket)?, path_of(path)?) };
+        check(it.socket.with(|socket| socket.join(ConnectionId(connection), &path)))?;
         Ok(BRAIDCAST_OK)
     })
 }
@@ -266,7 +207,8 @@ pub unsafe extern "C" fn braidcast_leave(socket: *mut BraidcastSocket, connectio
     guard(|| {
         // SAFETY: the caller's.
         let (it, name) = unsafe { (handle(socket)?, required(name, "name")?) };
-        Ok(c_int::from(check(it.socket.leave(ConnectionId(connection), name))?))
+        let left = check(it.socket.with(|socket| socket.leave(ConnectionId(connection), name)))?;
+        Ok(c_int::from(left))
     })
 }
 
@@ -290,17 +232,21 @@ pub unsafe extern "C" fn braidcast_send(
             return null();
         }
         // SAFETY: the caller's.
-        let (message, options) = unsafe { (std::slice::from_raw_parts(data, len), options.as_ref()) };
-        let given = options.copied().unwrap_or_default();
+        let (message, given) = unsafe { (std::slice::from_raw_parts(data, len), get(options)?) };
         let how = SendOptions {
             stream: given.stream,
             unordered: given.unordered != 0,
             deadline: (given.deadline_ms > 0).then(|| Duration::from_millis(given.deadline_ms.into())),
-            max_retransmissions: None,
+            max_retransmissions: match given.max_retransmissions {
+                0 => None,
+                most => Some(u16::try_from(most).unwrap_or(if most < 0 { 0 } else { u16::MAX })),
+            },
             ppid: given.ppid,
             context: given.context,
+            report: given.report != 0,
+            priority: given.priority,
         };
-        check(it.socket.send(ConnectionId(connection), message, &how))?;
+        check(it.socket.with(|socket| socket.send(ConnectionId(connection), message, &how)))?;
         Ok(BRAIDCAST_OK)
     })
 }
@@ -317,10 +263,17 @@ pub unsafe extern "C" fn braidcast_recv(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        let (it, message) = unsafe { (handle(socket)?, message.as_mut().map_or_else(null, Ok)?) };
-        let Some(received) = check(it.socket.recv(ConnectionId(connection), &mut it.message))? else { return Ok(0) };
-        let (data, len) = (it.message.as_ptr(), it.message.len());
-        *message = BraidcastMessage { data, len, stream: received.stream, ppid: received.ppid };
+        let it = unsafe { handle(socket)? };
+        if message.is_null() {
+            return null();
+        }
+        let mut buf = it.message.lock().unwrap_or_else(PoisonError::into_inner);
+        let received = check(it.socket.with(|socket| socket.recv(ConnectionId(connection), &mut buf)))?;
+        let Some(received) = received else { return Ok(0) };
+        let (data, len, unordered) = (buf.as_ptr(), buf.len(), received.unordered.into());
+        let got = BraidcastMessage { size: 0, data, len, stream: received.stream, unordered, ppid: received.ppid };
+        // SAFETY: the caller's.
+        unsafe { put(message, got) }?;
         Ok(1)
     })
 }
@@ -338,22 +291,41 @@ pub unsafe extern "C" fn braidcast_poll(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        let (it, out) = unsafe { (handle(socket)?, event.as_mut().map_or_else(null, Ok)?) };
+        let it = unsafe { handle(socket)? };
+        // SAFETY: the caller's.
+        unsafe { structs::size(event) }?;
         let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
-        let Some((connection, event)) = check(it.socket.poll(timeout))? else { return Ok(0) };
-        let (kind, context, text) = match event {
-            Event::Connected => (BRAIDCAST_CONNECTED, 0, String::new()),
-            Event::Readable => (BRAIDCAST_READABLE, 0, String::new()),
-            Event::Writable => (BRAIDCAST_WRITABLE, 0, String::new()),
-            Event::PathUp { name, .. } => (BRAIDCAST_PATH_UP, 0, name),
-            Event::PathDown { name, .. } => (BRAIDCAST_PATH_DOWN, 0, name),
-            Event::Discarded { context } => (BRAIDCAST_DISCARDED, context, String::new()),
-            Event::Closed(reason) => (BRAIDCAST_CLOSED, 0, reason.to_string()),
+        let Some((connection, happened)) = check(it.socket.poll(timeout))? else { return Ok(0) };
+        let mut told = BraidcastEvent { connection: connection.0, ..BraidcastEvent::default() };
+        let mut handed = it.event.lock().unwrap_or_else(PoisonError::into_inner);
+        *handed = Handed::default();
+        (told.kind, told.context) = match happened {
+            Event::Connected => (BRAIDCAST_CONNECTED, 0),
+            Event::Readable => (BRAIDCAST_READABLE, 0),
+            Event::Writable => (BRAIDCAST_WRITABLE, 0),
+            Event::PathUp { name, .. } => {
+                handed.text = to_c(name);
+                (BRAIDCAST_PATH_UP, 0)
+            }
+            Event::PathDown { name, .. } => {
+                handed.text = to_c(name);
+                (BRAIDCAST_PATH_DOWN, 0)
+            }
+            Event::Discarded { context } => (BRAIDCAST_DISCARDED, context),
+            Event::Delivered { context } => (BRAIDCAST_DELIVERED, context),
+            Event::Restarted => (BRAIDCAST_RESTARTED, 0),
+            Event::Closed { reason, unsettled } => {
+                told.reason = code(&reason);
+                (handed.text, handed.unsettled) = (to_c(reason.to_string()), unsettled);
+                (BRAIDCAST_CLOSED, 0)
+            }
             // A kind that this library does not know yet; nothing is asked of the program.
-            _ => (0, 0, String::new()),
+            _ => (0, 0),
         };
-        it.text = to_c(text);
-        *out = BraidcastEvent { connection: connection.0, kind, context, text: it.text.as_ptr() };
+        told.text = handed.text.as_ptr();
+        (told.unsettled, told.unsettled_count) = (handed.unsettled.as_ptr(), handed.unsettled.len());
+        // SAFETY: the caller's.
+        unsafe { put(event, told) }?;
         Ok(1)
     })
 }
@@ -366,12 +338,14 @@ pub unsafe extern "C" fn braidcast_poll(
 pub unsafe extern "C" fn braidcast_shutdown(socket: *mut BraidcastSocket, connection: u64) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        check(unsafe { handle(socket)? }.socket.shutdown(ConnectionId(connection)))?;
+        let it = unsafe { handle(socket)? };
+        check(it.socket.with(|socket| socket.shutdown(ConnectionId(connection))))?;
         Ok(BRAIDCAST_OK)
     })
 }
 
-/// Ends a connection at once; the other end is told `reason`, which may be NULL. BRAIDCAST_CLOSED follows.
+/// Ends a connection at once; the other end is told `reason`, which may be NULL. BRAIDCAST_CLOSED
+/// follows.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new; `reason` is NULL or ends with a zero byte.
@@ -384,16 +358,74 @@ pub unsafe extern "C" fn braidcast_abort(
     guard(|| {
         // SAFETY: the caller's.
         let (it, reason) = unsafe { (handle(socket)?, text::optional(reason, "reason")?) };
-        check(it.socket.abort(ConnectionId(connection), reason.unwrap_or_default()))?;
+        let reason = reason.unwrap_or_default();
+        check(it.socket.with(|socket| socket.abort(ConnectionId(connection), reason)))?;
         Ok(BRAIDCAST_OK)
     })
 }
 
+/// Ends all connections in good order, and waits for that at most `timeout_ms` milliseconds.
+/// Messages that still come are lost, and so are events. Returns 1 if all that was sent was
+/// acknowledged or discarded, else 0.
+///
 /// # Safety
-/// `socket` is NULL or of braidcast_socket_new, and nobody else uses it now.
-unsafe fn handle<'a>(socket: *mut BraidcastSocket) -> Result<&'a mut BraidcastSocket, c_int> {
+/// `socket` is of braidcast_socket_new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn braidcast_close(socket: *mut BraidcastSocket, timeout_ms: u32) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's.
+        let it = unsafe { handle(socket)? };
+        Ok(c_int::from(check(it.socket.close(Duration::from_millis(timeout_ms.into())))?))
+    })
+}
+
+/// Has braidcast_poll return 0 now in the threads that wait in it. May be called from any thread,
+/// and from no signal handler.
+///
+/// # Safety
+/// `socket` is of braidcast_socket_new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn braidcast_interrupt(socket: *mut BraidcastSocket) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's.
+        unsafe { handle(socket)? }.socket.interrupt();
+        Ok(BRAIDCAST_OK)
+    })
+}
+
+/// Bytes of messages to the other end that wait or are not acknowledged yet, into `bytes`.
+///
+/// # Safety
+/// `socket` is of braidcast_socket_new; `bytes` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn braidcast_buffered(socket: *mut BraidcastSocket, connection: u64, bytes: *mut usize) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's.
+        let (it, bytes) = unsafe { (handle(socket)?, bytes.as_mut().map_or_else(null, Ok)?) };
+        *bytes = check(it.socket.with(|socket| socket.buffered(ConnectionId(connection))))?;
+        Ok(BRAIDCAST_OK)
+    })
+}
+
+/// The code of a reason.
+fn code(reason: &CloseReason) -> c_int {
+    match reason {
+        CloseReason::Shutdown => BRAIDCAST_REASON_SHUTDOWN,
+        CloseReason::Aborted => BRAIDCAST_REASON_ABORTED,
+        CloseReason::AbortedByPeer(_) => BRAIDCAST_REASON_ABORTED_BY_PEER,
+        CloseReason::NoAnswer => BRAIDCAST_REASON_NO_ANSWER,
+        CloseReason::PathsFailed => BRAIDCAST_REASON_PATHS_FAILED,
+        CloseReason::Insecure(_) => BRAIDCAST_REASON_INSECURE,
+        CloseReason::Violation(_) => BRAIDCAST_REASON_VIOLATION,
+        _ => BRAIDCAST_REASON_OTHER,
+    }
+}
+
+/// # Safety
+/// `socket` is NULL or of braidcast_socket_new.
+unsafe fn handle<'a>(socket: *const BraidcastSocket) -> Result<&'a BraidcastSocket, c_int> {
     // SAFETY: the caller's.
-    unsafe { socket.as_mut() }.map_or_else(null, Ok)
+    unsafe { socket.as_ref() }.map_or_else(null, Ok)
 }
 
 fn null<T>() -> Result<T, c_int> {
@@ -401,8 +433,10 @@ fn null<T>() -> Result<T, c_int> {
 }
 
 /// # Safety
-/// Its texts are NULL or end with a zero byte.
-unsafe fn path_of(path: &BraidcastPath) -> Result<Path, c_int> {
+/// `path` is NULL or one, whose texts are NULL or end with a zero byte.
+unsafe fn path_of(path: *const BraidcastPath) -> Result<Path, c_int> {
+    // SAFETY: the caller's.
+    let path = unsafe { get(path)? };
     // SAFETY: the caller's.
     let (remote, via) = unsafe { (required(path.remote, "remote")?, text::optional(path.via, "via")?) };
     let remote = text::address(remote)?;

@@ -1,15 +1,18 @@
 //! What messages may have.
 
 use crate::error::{check, fail, guard};
-use crate::{BRAIDCAST_ERROR_ARGUMENT, BRAIDCAST_OK, BraidcastSocket, handle, null};
+use crate::structs::{get, put, size};
+use crate::{BRAIDCAST_ERROR_ARGUMENT, BRAIDCAST_OK, BraidcastSocket, handle};
 use braidcast_socket::{ConnectionId, RateLimits, RateOptions};
 use std::ffi::c_int;
 use std::time::Duration;
 
-/// What is to be reckoned with. All zero is the default.
+/// What is to be reckoned with. All zero but the size is the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BraidcastRateOptions {
+    /// sizeof(braidcast_rate_options).
+    pub size: usize,
     /// The least rate that the program is able to make, bit/s. 0: 100,000.
     pub least: u64,
     /// The greatest, bit/s; no more is ever asked for. 0: 50,000,000.
@@ -25,6 +28,8 @@ pub struct BraidcastRateOptions {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BraidcastRate {
+    /// sizeof(braidcast_rate).
+    pub size: usize,
     /// Bits that the next message, or frame, may have to come in time with what waits before it. 0:
     /// leave it out.
     pub next_frame_bits: u64,
@@ -38,7 +43,8 @@ pub struct BraidcastRate {
     pub frame_interval_ms: f64,
     /// Frames of which nothing has left yet.
     pub waiting_frames: u32,
-    /// Not 0: no path was full in the last ten seconds. More may be possible, and is asked for as soon as this is used.
+    /// Not 0: no path was full in the last ten seconds. More may be possible, and is asked for as
+    /// soon as this is used.
     pub is_floor: u8,
     /// Not 0: the paths carry less than the program's minimum rate.
     pub below_least: u8,
@@ -57,15 +63,15 @@ pub unsafe extern "C" fn braidcast_follow_rate(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        let (it, given) = unsafe { (handle(socket)?, options.as_ref()) };
-        let (given, usual) = (given.copied().unwrap_or_default(), RateOptions::default());
+        let (it, given) = unsafe { (handle(socket)?, get(options)?) };
+        let usual = RateOptions::default();
         let time = |ms: u32| (ms > 0).then(|| Duration::from_millis(ms.into()));
         let options = RateOptions {
             limits: limits(given.least, given.greatest)?,
             latency: time(given.latency_ms).unwrap_or(usual.latency),
             interval: time(given.interval_ms),
         };
-        check(it.socket.follow_rate(ConnectionId(connection), &options))?;
+        check(it.socket.with(|socket| socket.follow_rate(ConnectionId(connection), &options)))?;
         Ok(BRAIDCAST_OK)
     })
 }
@@ -85,7 +91,8 @@ pub unsafe extern "C" fn braidcast_set_rate_limits(
     guard(|| {
         // SAFETY: the caller's.
         let it = unsafe { handle(socket)? };
-        check(it.socket.set_rate_limits(ConnectionId(connection), limits(least, greatest)?))?;
+        let limits = limits(least, greatest)?;
+        check(it.socket.with(|socket| socket.set_rate_limits(ConnectionId(connection), limits)))?;
         Ok(BRAIDCAST_OK)
     })
 }
@@ -104,9 +111,13 @@ pub unsafe extern "C" fn braidcast_rate_report(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
-        let (it, out) = unsafe { (handle(socket)?, rate.as_mut().map_or_else(null, Ok)?) };
-        let Some(report) = check(it.socket.rate_report(ConnectionId(connection)))? else { return Ok(0) };
-        *out = BraidcastRate {
+        let it = unsafe { handle(socket)? };
+        // SAFETY: the caller's.
+        unsafe { size(rate) }?;
+        let report = check(it.socket.with(|socket| socket.rate_report(ConnectionId(connection))))?;
+        let Some(report) = report else { return Ok(0) };
+        let now = BraidcastRate {
+            size: 0,
             next_frame_bits: report.next_frame_bits,
             rate: report.rate,
             smoothed_rate: report.smoothed_rate,
@@ -116,6 +127,8 @@ pub unsafe extern "C" fn braidcast_rate_report(
             is_floor: report.is_floor.into(),
             below_least: report.below_least.into(),
         };
+        // SAFETY: the caller's.
+        unsafe { put(rate, now) }?;
         Ok(1)
     })
 }

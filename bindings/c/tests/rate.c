@@ -16,12 +16,12 @@ int main(void)
     assert(server && client && braidcast_bind(server, "127.0.0.1:0", &port) == BRAIDCAST_OK);
     assert(braidcast_listen(server) == BRAIDCAST_OK);
     snprintf(remote, sizeof remote, "127.0.0.1:%u", port);
-    braidcast_path path = {.remote = remote, .via = NULL};
+    braidcast_path path = BRAIDCAST_PATH(remote, NULL);
     uint64_t connection;
     assert(braidcast_connect(client, &path, 1, &connection) == BRAIDCAST_OK);
 
-    braidcast_rate rate;
-    braidcast_rate_options options = {.least = 500000, .greatest = 4000000, .interval_ms = 20};
+    braidcast_rate rate = BRAIDCAST_INIT(braidcast_rate);
+    braidcast_rate_options options = {.size = sizeof options, .least = 500000, .greatest = 4000000, .interval_ms = 20};
     assert(braidcast_follow_rate(NULL, connection, NULL) == BRAIDCAST_ERROR_ARGUMENT);
     assert(braidcast_follow_rate(client, 77, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
     assert(braidcast_rate_report(client, 77, &rate) == BRAIDCAST_ERROR_NO_CONNECTION);
@@ -32,8 +32,8 @@ int main(void)
     assert(braidcast_rate_report(client, connection, &rate) == 0);
 
     static uint8_t picture[100000];
-    braidcast_event event;
-    braidcast_message message;
+    braidcast_event event = BRAIDCAST_INIT(braidcast_event);
+    braidcast_message message = BRAIDCAST_INIT(braidcast_message);
     const struct timespec interval = {0, 20000000};
     size_t received = 0, pictures = 0;
     rate.rate = 0;
@@ -46,7 +46,7 @@ int main(void)
         if (braidcast_rate_report(client, connection, &rate) == 1) {
             assert(rate.rate >= 5e5 && rate.rate <= 4e6 && rate.smoothed_rate > 0 && rate.frame_interval_ms == 20);
             assert(rate.next_frame_bits / 8 < sizeof picture && !rate.below_least);
-            braidcast_send_options how = {.deadline_ms = 250};
+            braidcast_send_options how = {.size = sizeof how, .deadline_ms = 250};
             if (rate.next_frame_bits > 0) {
                 assert(braidcast_send(client, connection, picture, rate.next_frame_bits / 8, &how) == BRAIDCAST_OK);
                 pictures++;

@@ -8,8 +8,8 @@
 
 int main(void)
 {
-    braidcast_event event;
-    braidcast_message message;
+    braidcast_event event = BRAIDCAST_INIT(braidcast_event);
+    braidcast_message message = BRAIDCAST_INIT(braidcast_message);
     uint64_t connection;
     uint16_t port = 0;
 
@@ -28,6 +28,9 @@ int main(void)
     assert(braidcast_poll(NULL, 0, &event) == BRAIDCAST_ERROR_ARGUMENT);
     SAYS("null pointer");
     assert(braidcast_poll(it, 0, NULL) == BRAIDCAST_ERROR_ARGUMENT);
+    braidcast_event unset = {0};
+    assert(braidcast_poll(it, 0, &unset) == BRAIDCAST_ERROR_ARGUMENT);
+    SAYS("set `size` to sizeof");
     assert(braidcast_poll(it, 0, &event) == 0 && braidcast_poll(it, 5, &event) == 0);
     assert(braidcast_bind(it, "here", &port) == BRAIDCAST_ERROR_ARGUMENT);
     SAYS("'here' is not an address with a port");
@@ -37,7 +40,10 @@ int main(void)
     assert(braidcast_bind(it, "127.0.0.1:0", &port) == BRAIDCAST_OK && port != 0);
     assert(braidcast_listen(NULL) == BRAIDCAST_ERROR_ARGUMENT);
 
-    braidcast_path path = {.remote = "127.0.0.1:9", .via = "nothere0"};
+    braidcast_path path = {0};
+    assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_ERROR_ARGUMENT);
+    SAYS("the size of a braidcast_path is given as 0");
+    path = (braidcast_path)BRAIDCAST_PATH("127.0.0.1:9", "nothere0");
     assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_ERROR_PATH);
     SAYS("there is no nothere0");
     assert(braidcast_connect(it, &path, 0, &connection) == BRAIDCAST_ERROR_ARGUMENT);
@@ -67,6 +73,7 @@ int main(void)
     assert(code == BRAIDCAST_ERROR_FULL);
     assert(braidcast_abort(it, connection, "enough") == BRAIDCAST_OK);
     assert(braidcast_poll(it, 1000, &event) == 1 && event.kind == BRAIDCAST_CLOSED && strstr(event.text, "aborted"));
+    assert(event.reason == BRAIDCAST_REASON_ABORTED && event.unsettled_count > 10 && event.unsettled[0] == 0);
     assert(braidcast_send(it, connection, much, 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
 
     braidcast_socket_free(it);

@@ -1,7 +1,6 @@
-use crate::Error;
+use crate::errors::{Error, Misuse};
 use braidcast_lab::results::{Results, Row};
 use braidcast_lab::{Job, Request, Scenario, Wrong, run_all};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -63,7 +62,7 @@ pub(crate) fn run_scenario(
     let scenario = scenario(name, text)?;
     let duration = duration.map(|seconds| match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err(PyValueError::new_err(format!("duration is {seconds}; give seconds above 0"))),
+        _ => Err(Misuse::new_err(format!("duration is {seconds}; give seconds above 0"))),
     });
     let request = Request {
         runs,
@@ -103,7 +102,8 @@ pub(crate) fn run_scenario(
     serde_json::to_string(&Document { scenario: &scenario.name, seed, rows, rest }).map_err(json)
 }
 
-/// Mean, and half the width of its 95 % confidence interval (Student's t); None for fewer than two values.
+/// Mean, and half the width of its 95 % confidence interval (Student's t); None for fewer than two
+/// values.
 #[pyfunction]
 pub(crate) fn mean_ci95(values: Vec<f64>) -> (f64, Option<f64>) {
     braidcast_lab::mean_ci95(&values)

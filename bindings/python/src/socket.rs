@@ -1,13 +1,12 @@
-use crate::{Error, NoConnection};
+use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure};
 use braidcast_socket::{
-    ConnectionId, Path, PathState, Protection, RateLimits, RateOptions, RateReport, SendError, SendOptions,
+    CloseReason, ConnectionId, Path, PathState, Protection, RateLimits, RateOptions, RateReport, SendError,
+    SendOptions, SharedSocket,
 };
-use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyDict};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a wait goes on before Python's signals are looked at, so that Ctrl-C works.
@@ -18,31 +17,50 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Socket(key=None, plain=False): with a key, which both ends share, only who has it gets in;
 /// without one it is encrypted, with anybody; plain=True encrypts nothing. All that is to leave and
 /// to come does so within poll.
+///
+/// Several threads may use a socket: a call goes before a thread that waits in poll. As a context
+/// manager it closes all connections at the end of the block, in good order, or aborts them if
+/// there was an exception.
 #[pyclass(frozen, module = "braidcast")]
 pub struct Socket {
-    socket: Mutex<braidcast_socket::Socket>,
-    fd: RawFd,
+    socket: SharedSocket,
 }
 
 /// What happened to a connection.
 #[pyclass(frozen, module = "braidcast")]
 pub struct Event {
-    /// "connected", "readable", "writable", "path up", "path down", "discarded" or "closed".
-    #[pyo3(get)]
     kind: &'static str,
     /// The number of the connection.
     #[pyo3(get)]
     connection: u64,
-    /// The path of "path up" and "path down", the reason of "closed", else "".
+    /// The path of "path up" and "path down", the reason of "closed" in words, else "".
     #[pyo3(get)]
     text: String,
-    /// What a message that was "discarded" was sent with.
+    /// What a message that was "discarded" or "delivered" was sent with.
     #[pyo3(get)]
     context: u64,
+    reason: Option<&'static str>,
+    /// Of "closed": the contexts of messages of which it is not known whether they arrived.
+    #[pyo3(get)]
+    unsettled: Vec<u64>,
 }
 
 #[pymethods]
 impl Event {
+    /// A Kind: "connected", "readable", "writable", "path up", "path down", "discarded",
+    /// "delivered", "restarted" or "closed".
+    #[getter]
+    fn kind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("braidcast.message")?.getattr("Kind")?.call1((self.kind,))
+    }
+
+    /// The Reason of "closed", else None.
+    #[getter]
+    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let reason = |it| py.import("braidcast.message")?.getattr("Reason")?.call1((it,));
+        self.reason.map(reason).transpose()
+    }
+
     fn __repr__(&self) -> String {
         format!("<braidcast.Event {:?} connection={} text={:?}>", self.kind, self.connection, self.text)
     }
@@ -54,14 +72,37 @@ impl Socket {
     #[pyo3(signature = (key=None, plain=false))]
     fn new(py: Python<'_>, key: Option<String>, plain: bool) -> PyResult<Self> {
         let protection = match (key, plain) {
-            (Some(_), true) => return Err(PyValueError::new_err("a key needs encryption: leave out key, or plain")),
+            (Some(_), true) => return Err(Misuse::new_err("a key needs encryption: leave out key, or plain")),
             (Some(key), false) => Protection::Key(key),
             (None, true) => Protection::Plain,
             (None, false) => Protection::Anyone,
         };
         // A passphrase takes a quarter of a second.
-        let socket = py.detach(|| braidcast_socket::Socket::new(&protection)).map_err(exception)?;
-        Ok(Self { fd: socket.as_raw_fd(), socket: Mutex::new(socket) })
+        let make = || braidcast_socket::Socket::new(&protection).and_then(SharedSocket::new);
+        Ok(Self { socket: py.detach(make).map_err(exception)? })
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, _value, _traceback))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<Bound<'_, PyAny>>,
+        _value: Option<Bound<'_, PyAny>>,
+        _traceback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        if kind.is_none() {
+            return self.close(py, 5.0).map(|_| ());
+        }
+        self.with(py, |socket| {
+            for connection in socket.connections().collect::<Vec<_>>() {
+                socket.abort(connection, "an exception ended the program")?;
+            }
+            socket.poll(Some(Duration::ZERO)).map(|_| ())
+        })
     }
 
     /// Opens a local address, for example "0.0.0.0:9000"; port 0 takes any that is free. Returns
@@ -100,32 +141,52 @@ impl Socket {
 
     /// Takes a message to be sent; it leaves in the next poll. deadline: seconds from now after
     /// which it is discarded. Raises BlockingIOError if there is no room: wait for "writable".
-    #[pyo3(signature = (connection, data, *, stream=0, unordered=false, deadline=None, max_retransmissions=None, ppid=0, context=0))]
+    #[pyo3(signature = (connection, data, *, stream=0, unordered=false, deadline=None, max_retransmissions=None, ppid=0, context=0, report=false, priority=0))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn send(
         &self,
         py: Python<'_>,
         connection: u64,
-        data: &[u8],
+        data: &Bound<'_, PyAny>,
         stream: u16,
         unordered: bool,
         deadline: Option<f64>,
         max_retransmissions: Option<u16>,
         ppid: u32,
         context: u64,
+        report: bool,
+        priority: i8,
     ) -> PyResult<()> {
         let deadline = deadline.map(|seconds| duration("deadline", seconds)).transpose()?;
-        let how = SendOptions { stream, unordered, deadline, max_retransmissions, ppid, context };
-        // The bytes are Python's: they are not touched without its lock.
-        let mut socket = self.lock(py);
-        socket.send(ConnectionId(connection), data, &how).map_err(exception)
+        let how = SendOptions { stream, unordered, deadline, max_retransmissions, ppid, context, report, priority };
+        let id = ConnectionId(connection);
+        if let Ok(bytes) = data.cast::<PyBytes>() {
+            let bytes = bytes.as_bytes();
+            return self.with(py, |socket| socket.send(id, bytes, &how));
+        }
+        // Others may change while Python runs on.
+        let copy = match data.cast::<PyByteArray>() {
+            Ok(bytes) => bytes.to_vec(),
+            Err(_) => {
+                let view = py.import("builtins")?.getattr("memoryview")?.call1((data,))?;
+                view.call_method0("tobytes")?.extract::<Vec<u8>>()?
+            }
+        };
+        self.with(py, |socket| socket.send(id, &copy, &how))
     }
 
-    /// The next message of a connection, or None.
-    fn recv<'py>(&self, py: Python<'py>, connection: u64) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    /// The next message of a connection, a Message, or None.
+    fn recv<'py>(&self, py: Python<'py>, connection: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut message = Vec::new();
         let received = self.with(py, |socket| socket.recv(ConnectionId(connection), &mut message))?;
-        Ok(received.map(|_| PyBytes::new(py, &message)))
+        let Some(received) = received else { return Ok(None) };
+        let known = [
+            ("stream", received.stream.into_pyobject(py)?.into_any()),
+            ("ppid", received.ppid.into_pyobject(py)?.into_any()),
+            ("unordered", pyo3::types::PyBool::new(py, received.unordered).to_owned().into_any()),
+        ];
+        let class = py.import("braidcast.message")?.getattr("Message")?;
+        class.call((PyBytes::new(py, &message),), Some(&known.into_py_dict(py)?)).map(Some)
     }
 
     /// Waits for the next event for at most timeout seconds, or for ever (None); meanwhile
@@ -136,7 +197,7 @@ impl Socket {
         loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let wait = left.map_or(SLICE, |left| left.min(SLICE));
-            let event = self.with(py, |socket| socket.poll(Some(wait)))?;
+            let event = py.detach(|| self.socket.poll(Some(wait))).map_err(exception)?;
             if let Some((connection, event)) = event {
                 return Ok(Some(told(connection, event)));
             }
@@ -162,8 +223,38 @@ impl Socket {
     /// within timeout seconds.
     #[pyo3(signature = (timeout=5.0))]
     fn close(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let timeout = duration("timeout", timeout)?;
-        self.with(py, |socket| socket.close(timeout))
+        let end = Instant::now() + duration("timeout", timeout)?;
+        let mut closing = py.detach(|| self.socket.begin_close()).map_err(exception)?;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if let Some(orderly) = py.detach(|| closing.wait(left.min(SLICE))).map_err(exception)? {
+                return Ok(orderly);
+            }
+            if left.is_zero() {
+                return Ok(false);
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// Ends the waits of all threads in poll, which return None.
+    fn interrupt(&self) {
+        self.socket.interrupt();
+    }
+
+    /// Who asked for a connection and was turned away since the last call: pairs of an address and
+    /// a reason in words, eight at most.
+    fn refused(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let all = |socket: &mut braidcast_socket::Socket| {
+            Ok(std::iter::from_fn(|| socket.next_refused()).collect::<Vec<_>>())
+        };
+        let refused = self.with(py, all)?;
+        Ok(refused.into_iter().map(|it| (it.remote.to_string(), it.why.to_string())).collect())
+    }
+
+    /// Bytes of messages of a connection that wait or are not acknowledged yet.
+    fn buffered(&self, py: Python<'_>, connection: u64) -> PyResult<usize> {
+        self.with(py, |socket| socket.buffered(ConnectionId(connection)))
     }
 
     /// The numbers of the connections that there are, oldest first.
@@ -237,9 +328,10 @@ impl Socket {
         paths.iter().map(dict).collect()
     }
 
-    /// A file descriptor that is readable when poll(0) has something to do, for select and asyncio. Do not close it.
+    /// A file descriptor that is readable when poll(0) has something to do, for select and asyncio.
+    /// Do not close it.
     fn fileno(&self) -> RawFd {
-        self.fd
+        self.socket.as_raw_fd()
     }
 }
 
@@ -260,42 +352,47 @@ impl PathArgument {
 }
 
 impl Socket {
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, braidcast_socket::Socket> {
-        match self.socket.try_lock() {
-            Ok(socket) => socket,
-            // Another thread polls: it releases the lock without Python's.
-            Err(_) => loop {
-                if let Ok(socket) = self.socket.try_lock() {
-                    break socket;
-                }
-                py.detach(|| std::thread::sleep(Duration::from_micros(200)));
-            },
-        }
-    }
-
     /// Runs `call` while other Python threads go on.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         call: impl FnOnce(&mut braidcast_socket::Socket) -> Result<T, braidcast_socket::Error> + Send,
     ) -> PyResult<T> {
-        py.detach(|| call(&mut self.socket.lock().unwrap_or_else(PoisonError::into_inner))).map_err(exception)
+        py.detach(|| self.socket.with(call)).map_err(exception)
     }
 }
 
 fn told(connection: ConnectionId, event: braidcast_socket::Event) -> Event {
     use braidcast_socket::Event as Inner;
-    let (kind, text, context) = match event {
-        Inner::Connected => ("connected", String::new(), 0),
-        Inner::Readable => ("readable", String::new(), 0),
-        Inner::Writable => ("writable", String::new(), 0),
-        Inner::PathUp { name, .. } => ("path up", name, 0),
-        Inner::PathDown { name, .. } => ("path down", name, 0),
-        Inner::Discarded { context } => ("discarded", String::new(), context),
-        Inner::Closed(reason) => ("closed", reason.to_string(), 0),
-        _ => ("other", String::new(), 0),
-    };
-    Event { kind, connection: connection.0, text, context }
+    let (connection, text, unsettled) = (connection.0, String::new(), Vec::new());
+    let it = Event { kind: "other", connection, text, context: 0, reason: None, unsettled };
+    match event {
+        Inner::Connected => Event { kind: "connected", ..it },
+        Inner::Readable => Event { kind: "readable", ..it },
+        Inner::Writable => Event { kind: "writable", ..it },
+        Inner::PathUp { name, .. } => Event { kind: "path up", text: name, ..it },
+        Inner::PathDown { name, .. } => Event { kind: "path down", text: name, ..it },
+        Inner::Discarded { context } => Event { kind: "discarded", context, ..it },
+        Inner::Delivered { context } => Event { kind: "delivered", context, ..it },
+        Inner::Restarted => Event { kind: "restarted", ..it },
+        Inner::Closed { reason: why, unsettled } => {
+            Event { kind: "closed", text: why.to_string(), reason: Some(reason(&why)), unsettled, ..it }
+        }
+        _ => it,
+    }
+}
+
+fn reason(reason: &CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Shutdown => "shutdown",
+        CloseReason::Aborted => "aborted",
+        CloseReason::AbortedByPeer(_) => "aborted by peer",
+        CloseReason::NoAnswer => "no answer",
+        CloseReason::PathsFailed => "paths failed",
+        CloseReason::Insecure(_) => "insecure",
+        CloseReason::Violation(_) => "violation",
+        _ => "other",
+    }
 }
 
 fn state(state: PathState) -> &'static str {
@@ -309,22 +406,20 @@ fn state(state: PathState) -> &'static str {
 
 fn parse(address: &str) -> PyResult<SocketAddr> {
     address.parse().map_err(|_| {
-        PyValueError::new_err(format!(
+        Misuse::new_err(format!(
             "{address:?} is not an address with a port, for example 192.0.2.1:9000 or [2001:db8::1]:9000"
         ))
     })
 }
 
 fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
-    let what = || PyValueError::new_err(format!("{name} is {seconds}; give seconds, 0 or more"));
+    let what = || Misuse::new_err(format!("{name} is {seconds}; give seconds, 0 or more"));
     Duration::try_from_secs_f64(seconds).map_err(|_| what()).map(|it| it.min(Duration::from_secs(u32::MAX.into())))
 }
 
 fn limits(least: u64, greatest: u64) -> PyResult<RateLimits> {
     if least > greatest {
-        return Err(PyValueError::new_err(format!(
-            "least is {least}, more than greatest, {greatest}; give a lower least"
-        )));
+        return Err(Misuse::new_err(format!("least is {least}, more than greatest, {greatest}; give a lower least")));
     }
     Ok(RateLimits { least, greatest })
 }
@@ -334,8 +429,9 @@ fn exception(error: braidcast_socket::Error) -> PyErr {
     let text = error.to_string();
     match error {
         Inner::NoConnection(_) => NoConnection::new_err(text),
-        Inner::Send(SendError::BufferFull { .. } | SendError::QueueFull { .. }) => PyBlockingIOError::new_err(text),
-        Inner::Io(_) => PyOSError::new_err(text),
+        Inner::Send(SendError::BufferFull { .. } | SendError::QueueFull { .. }) => BufferFull::new_err(text),
+        Inner::Io(_) => SystemFailure::new_err(text),
+        Inner::Broken => Broken::new_err(text),
         _ => Error::new_err(text),
     }
 }

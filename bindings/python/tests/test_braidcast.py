@@ -1,5 +1,6 @@
 """Run by `make python-test` with the built wheel in an environment of its own. Needs pandas, else nothing: python -m unittest."""
 
+import array
 import os
 import pathlib
 import select
@@ -126,6 +127,133 @@ class Sockets(unittest.TestCase):
             seen.append(event.kind)
         self.assertIn("no secure connection", event.text)
         self.assertNotIn("connected", seen)
+
+    def pair(self):
+        server, client = braidcast.Socket(plain=True), braidcast.Socket(plain=True)
+        address = server.bind("127.0.0.1:0")
+        server.listen()
+        connection = client.connect([address])
+        connected = 0
+        while connected < 2:
+            for socket in (server, client):
+                if (event := socket.poll(0.01)) and event.kind == "connected":
+                    connected += 1
+        return server, client, connection
+
+    def test_every_last_word_arrives_and_only_then_a_connection_is_closed(self):
+        server = braidcast.Socket(plain=True)
+        address = server.bind("127.0.0.1:0")
+        server.listen()
+        ends = []
+
+        def client():
+            socket = braidcast.Socket(plain=True)
+            connection = socket.connect([address])
+            for word in (b"last", b"words"):
+                socket.send(connection, word)
+            socket.shutdown(connection)
+            while (event := socket.poll(20)) and event.kind != "closed":
+                pass
+            ends.append((event.reason, event.unsettled))
+
+        threads = [threading.Thread(target=client) for _ in range(10)]
+        for thread in threads:
+            thread.start()
+        got, over = [], 0
+        while over < 10:
+            event = server.poll(20)
+            if event.kind == braidcast.Kind.READABLE:
+                got.append(server.recv(event.connection))
+            over += event.kind == braidcast.Kind.CLOSED
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(got), [b"last"] * 10 + [b"words"] * 10)
+        self.assertEqual(ends, [(braidcast.Reason.SHUTDOWN, [])] * 10)
+        self.assertEqual(server.connections(), [])
+
+    def test_a_thread_sends_while_another_one_waits(self):
+        server, client, connection = self.pair()
+        thread = threading.Thread(target=client.poll)
+        thread.start()
+        start = time.monotonic()
+        for number in range(50):
+            client.send(connection, b"%d" % number)
+            while server.recv(connection) is None:
+                server.poll(20)
+        self.assertLess(time.monotonic() - start, 15)
+        self.assertEqual([path["state"] for path in client.paths(connection)], ["active"])
+        client.interrupt()
+        thread.join(20)
+        self.assertFalse(thread.is_alive())
+
+    def test_messages_have_attributes_and_any_buffer_can_be_sent(self):
+        server, client, connection = self.pair()
+        data = [b"bytes", bytearray(b"bytearray"), memoryview(b"memoryview"), array.array("B", b"array")]
+        for number, it in enumerate(data):
+            client.send(connection, it, stream=3, ppid=number, context=number, report=True, priority=2)
+        with self.assertRaises(TypeError):
+            client.send(connection, 5)
+        got, delivered = [], []
+        while len(got) < 4 or len(delivered) < 4:
+            if (event := client.poll(0.01)) and event.kind == "delivered":
+                delivered.append(event.context)
+            server.poll(0.01)
+            while (message := server.recv(connection)) is not None:
+                got.append(message)
+        self.assertEqual(got, [b"bytes", b"bytearray", b"memoryview", b"array"])
+        self.assertEqual([(it.stream, it.ppid, it.unordered) for it in got], [(3, n, False) for n in range(4)])
+        self.assertEqual((delivered, client.buffered(connection)), ([0, 1, 2, 3], 0))
+
+    def test_a_long_reason_is_cut_and_the_socket_works_on(self):
+        server, client, connection = self.pair()
+        client.abort(connection, "r" * 70_000)
+        while (event := server.poll(20)).kind != "closed":
+            pass
+        self.assertEqual(event.reason, braidcast.Reason.ABORTED_BY_PEER)
+        self.assertIn("r" * 256, event.text)
+        self.assertEqual(client.poll(1).reason, "aborted")
+        with self.assertRaises(braidcast.NoConnection):
+            client.send(connection, b"x")
+
+    def test_a_block_closes_in_good_order_or_aborts(self):
+        server, client, connection = self.pair()
+        thread = threading.Thread(target=lambda: [server.poll(0.2) for _ in range(30)])
+        thread.start()
+        with client:
+            client.send(connection, b"x" * 100_000)
+        self.assertEqual(client.connections(), [])
+        self.assertEqual(len(server.recv(connection)), 100_000)
+        thread.join()
+        server, client, connection = self.pair()
+        with self.assertRaises(ZeroDivisionError), client:
+            1 / 0
+        while (event := server.poll(20)).kind != "closed":
+            pass
+        self.assertIn("an exception", event.text)
+
+    def test_ctrl_c_ends_close(self):
+        _server, client, connection = self.pair()
+        client.send(connection, b"x" * 1_000_000)
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            client.close(30)
+        self.assertLess(time.monotonic() - start, 10)
+
+    def test_every_exception_is_an_error(self):
+        socket = braidcast.Socket(plain=True)
+        wrong = [
+            (braidcast.Misuse, lambda: socket.bind("here")),
+            (braidcast.Misuse, lambda: socket.poll(-1)),
+            (braidcast.NoConnection, lambda: socket.send(5, b"x")),
+            (braidcast.Error, lambda: socket.connect([("127.0.0.1:9", "nothere0")])),
+        ]
+        for kind, call in wrong:
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertIsInstance(caught.exception, braidcast.Error)
+        self.assertTrue(issubclass(braidcast.BufferFull, (braidcast.Error, BlockingIOError)))
+        self.assertRegex(braidcast.__version__, r"^\d+\.\d+\.\d+$")
 
     def test_wrong_uses_say_what_is_wrong(self):
         socket = braidcast.Socket(plain=True)

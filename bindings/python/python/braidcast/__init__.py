@@ -3,7 +3,12 @@
 Socket carries messages over several paths. run() runs a scenario of the lab; its Results become a pandas frame.
 """
 
-from ._native import Error, Event, NoConnection, Socket
+from ._native import Event, Socket, __version__
+from .errors import Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure
 from .lab import Results, concat, run, scenarios
+from .message import Kind, Message, Reason
 
-__all__ = ["Error", "Event", "NoConnection", "Results", "Socket", "concat", "run", "scenarios"]
+__all__ = [
+    "Broken", "BufferFull", "Error", "Event", "Kind", "Message", "Misuse", "NoConnection", "Reason", "Results",
+    "Socket", "SystemFailure", "__version__", "concat", "run", "scenarios",
+]
