@@ -23,6 +23,7 @@
 //!
 //! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP.
 
+mod account;
 mod clock;
 mod event;
 mod farewell;
@@ -40,6 +41,7 @@ mod tell;
 pub mod tunnel;
 pub mod wire;
 
+pub use account::{KindReport, RecentKind};
 pub use braidcast_rate::{RateLimits, RateReport};
 pub use event::{Event, Offer};
 pub use farewell::Farewell;
@@ -48,6 +50,6 @@ pub use log::LogEntry;
 pub use options::{Admission, ReceiverOptions, SenderOptions};
 pub use receiver::{ChannelId, Permit, Receiver};
 pub use redundancy::Redundancy;
-pub use report::{KindReport, PathReport, Report, SecurityReport};
+pub use report::{PathReport, Report, SecurityReport};
 pub use sender::Sender;
 pub use start_error::StartError;

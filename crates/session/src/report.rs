@@ -1,8 +1,7 @@
 //! What a session has done, as plain data.
 
-use crate::wire::{Feedback, KINDS};
+use crate::account::{KindReport, RecentKind};
 use braidcast_core::Instant;
-use braidcast_media::Kind;
 use braidcast_rate::RateReport;
 use braidcast_sctp::{Association, KeyKind, PathReport as Path, Standing};
 use core::time::Duration;
@@ -23,8 +22,15 @@ const MAX_FORMER: usize = 32;
 pub struct Report {
     /// Seconds since the association was set up.
     pub seconds: f64,
-    /// Units, by kind, in the order of [`Kind::ALL`]; kinds that never occurred are left out.
+    /// Units since the stream began, by kind, in the order of [`Kind::ALL`](braidcast_media::Kind::ALL);
+    /// kinds that never occurred are left out.
     pub kinds: Vec<KindReport>,
+    /// What became known in the last ten seconds, by kind.
+    pub recent: Vec<RecentKind>,
+    /// The span of `recent` in seconds: ten once the stream is as old, at most 11.
+    pub recent_seconds: f64,
+    /// Seconds since the other end last said anything of what it counts; `None` before it did.
+    pub unheard_seconds: Option<f64>,
     /// The paths in the order in which they joined, including those that left.
     pub paths: Vec<PathReport>,
     /// Times that the sender's clock jumped.
@@ -82,37 +88,6 @@ impl From<&Standing> for SecurityReport {
             }),
         }
     }
-}
-
-/// What became of the units of one kind.
-#[derive(Clone, Default, PartialEq, Debug, Serialize)]
-pub struct KindReport {
-    /// [`Kind::name`].
-    pub kind: &'static str,
-    /// Units captured.
-    pub captured: u64,
-    /// Units never sent, because they would have come too late or found no room.
-    pub unsent: u64,
-    /// Of those, the ones that would have come too late.
-    pub expired: u64,
-    /// Of those, the ones whose place in a full queue others took.
-    pub crowded_out: u64,
-    /// Units abandoned after a part was sent, as far as the sender noticed.
-    pub abandoned: u64,
-    /// Units that came on time.
-    pub on_time: u64,
-    /// Units that came too late. They were skipped, but for those of use.
-    pub late: u64,
-    /// Units of these that were handed out all the same: others need them, they were 50 ms late
-    /// at most, and nothing that comes after them in their elementary stream had been handed out.
-    /// The receiver knows.
-    pub late_of_use: u64,
-    /// Units captured that have not come: unsent, abandoned, or still in flight.
-    pub missing: u64,
-    /// Units on time of all captured, 0 to 1; `None` before anything is known.
-    pub on_time_share: Option<f64>,
-    /// Bytes of the units sent or received.
-    pub bytes: u64,
 }
 
 /// How a path does.
@@ -200,78 +175,6 @@ impl PathReport {
         self.retransmitted_chunks += old.retransmitted_chunks;
         self.loss_share = self.loss_share.or(old.loss_share);
         self.on_time_share = self.on_time_share.or(old.on_time_share);
-    }
-}
-
-/// Counts by [`Kind::index`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) captured: [u64; KINDS],
-    pub(crate) unsent: [u64; KINDS],
-    pub(crate) expired: [u64; KINDS],
-    pub(crate) crowded_out: [u64; KINDS],
-    pub(crate) abandoned: [u64; KINDS],
-    pub(crate) on_time: [u64; KINDS],
-    pub(crate) late: [u64; KINDS],
-    pub(crate) late_of_use: [u64; KINDS],
-    pub(crate) bytes: [u64; KINDS],
-}
-
-impl Counts {
-    /// Adds what an earlier sender, or the same one before its restart, had done.
-    pub(crate) fn add(&mut self, earlier: &Self) {
-        let sum =
-            |a: &mut [u64; KINDS], b: &[u64; KINDS]| a.iter_mut().zip(b).for_each(|(a, b)| *a = a.saturating_add(*b));
-        sum(&mut self.captured, &earlier.captured);
-        sum(&mut self.unsent, &earlier.unsent);
-        sum(&mut self.expired, &earlier.expired);
-        sum(&mut self.crowded_out, &earlier.crowded_out);
-        sum(&mut self.abandoned, &earlier.abandoned);
-        sum(&mut self.on_time, &earlier.on_time);
-        sum(&mut self.late, &earlier.late);
-        sum(&mut self.late_of_use, &earlier.late_of_use);
-        sum(&mut self.bytes, &earlier.bytes);
-    }
-
-    /// There was no receiver: what was handed over was never sent.
-    pub(crate) const fn nothing_sent(&mut self) {
-        (self.unsent, self.bytes) = (self.captured, [0; KINDS]);
-    }
-
-    /// The receiver's lines.
-    pub(crate) fn kinds_received(&self) -> Vec<KindReport> {
-        let Self { captured, on_time, late, .. } = *self;
-        self.kinds(&Feedback { captured, on_time, late, ..Feedback::default() })
-    }
-
-    /// The sender's lines; what arrived is as the receiver last said.
-    pub(crate) fn kinds_sent(&self, feedback: Option<&Feedback>) -> Vec<KindReport> {
-        self.kinds(&feedback.copied().unwrap_or_default())
-    }
-
-    /// One line for each kind that occurred; `known` is what arrived.
-    fn kinds(&self, known: &Feedback) -> Vec<KindReport> {
-        let line = |kind: Kind| {
-            let i = kind.index();
-            let (captured, on_time, late) = (known.captured[i], known.on_time[i], known.late[i]);
-            // The sender's count comes a moment after its units.
-            let captured = captured.max(on_time + late);
-            (self.captured[i].max(captured) > 0).then(|| KindReport {
-                kind: kind.name(),
-                captured: self.captured[i].max(captured),
-                unsent: self.unsent[i],
-                expired: self.expired[i],
-                crowded_out: self.crowded_out[i],
-                abandoned: self.abandoned[i],
-                on_time,
-                late,
-                late_of_use: self.late_of_use[i],
-                missing: captured - on_time - late,
-                on_time_share: (captured > 0).then(|| on_time as f64 / captured as f64),
-                bytes: self.bytes[i],
-            })
-        };
-        Kind::ALL.into_iter().filter_map(line).collect()
     }
 }
 

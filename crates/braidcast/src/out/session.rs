@@ -3,9 +3,8 @@
 use super::style::Style;
 use super::table::{Table, Tone};
 use super::units;
-use braidcast_core::Instant;
-use braidcast_session::{KindReport, PathReport, Report};
-use std::collections::VecDeque;
+use braidcast_media::Kind;
+use braidcast_session::{PathReport, Report};
 use std::time::Duration;
 
 /// The end that reports.
@@ -38,13 +37,20 @@ pub(crate) fn paths(report: &Report, end: End, name: impl Fn(&PathReport) -> Str
     table
 }
 
-/// The units of each kind and how many of them were on time.
+/// The units of each kind since the stream began, and what became of them: what is captured is the
+/// sum of the columns behind it. What nobody knows yet has a column if there is any.
 pub(crate) fn kinds(report: &Report, style: Style) -> Table {
-    let mut table = Table::new(&["frames", "captured", "on time", "late", "missing", "share"], style);
+    let open = report.kinds.iter().any(|kind| kind.not_known_yet > 0);
+    let mut head = vec!["frames", "captured", "on time", "late", "dropped", "missing"];
+    head.extend(open.then_some("not known yet"));
+    head.push("share");
+    let mut table = Table::new(&head, style);
     for kind in &report.kinds {
         let of_use = if kind.late_of_use > 0 { format!(" ({} useful)", kind.late_of_use) } else { String::new() };
-        let [captured, timely, missing] = [kind.captured, kind.on_time, kind.missing].map(|n| n.to_string());
-        let counts = [kind.kind.to_owned(), captured, timely, format!("{}{of_use}", kind.late), missing];
+        let late = format!("{}{of_use}", kind.late);
+        let mut counts = vec![kind.kind.to_owned(), kind.captured.to_string(), kind.on_time.to_string(), late];
+        counts.extend([kind.given_up, kind.missing].map(|count| count.to_string()));
+        counts.extend(open.then(|| kind.not_known_yet.to_string()));
         let cells = counts.into_iter().map(|text| (text, Tone::Plain));
         table.row(cells.chain([on_time(kind.on_time_share)]));
     }
@@ -68,7 +74,7 @@ fn is_long_dead(state: &str, seconds: f64) -> bool {
 }
 
 /// Everything in one line.
-pub(crate) fn line(report: &Report, end: End, share: Option<f64>, name: impl Fn(&PathReport) -> String) -> String {
+pub(crate) fn line(report: &Report, end: End, name: impl Fn(&PathReport) -> String) -> String {
     let paths = report.paths.iter().filter(|path| path.state != "left");
     let paths = paths.map(|path| {
         let rtt = path
@@ -77,15 +83,16 @@ pub(crate) fn line(report: &Report, end: End, share: Option<f64>, name: impl Fn(
             .map_or_else(String::new, |ms| format!(", RTT {}", units::time(Duration::from_secs_f64(ms / 1e3))));
         format!(" | {}: {}, {}{rtt}", name(path), path.state, units::rate(rate(path, end)))
     });
-    headline(report, end, share) + &paths.collect::<String>()
+    headline(report, end) + &paths.collect::<String>()
 }
 
-/// Time, rate and share on time of the whole.
-pub(crate) fn headline(report: &Report, end: End, share: Option<f64>) -> String {
-    let total: f64 = report.paths.iter().map(|path| rate(path, end)).sum();
-    let share = share.map_or_else(String::new, |share| format!(", {} on time", units::share(share)));
+/// Time and rate of the whole, and what was on time in the last ten seconds.
+pub(crate) fn headline(report: &Report, end: End) -> String {
+    // A sum of nothing is -0.
+    let total = report.paths.iter().map(|path| rate(path, end)).sum::<f64>() + 0.0;
+    let lately = on_time_lately(report, end);
     let (dropped, redundancy) = (dropped(report), redundancy(report));
-    format!("{:.0} s, {}{share}{dropped}{redundancy}", report.seconds, units::rate(total))
+    format!("{:.0} s, {}{lately}{dropped}{redundancy}", report.seconds, units::rate(total))
 }
 
 /// What a path could carry; with a sign before it, it was never full of late, and may carry more.
@@ -108,7 +115,7 @@ fn redundancy(report: &Report) -> String {
     let (extra, all) = (sum(|path| path.redundancy_chunks), sum(|path| path.redundancy_chunks + path.sent_chunks));
     match &report.redundancy {
         Some(code) => format!(", {code} ({} of the packets)", units::share(extra as f64 / all.max(1) as f64)),
-        None if report.recovered_chunks > 0 => format!(", {} packets repaired", report.recovered_chunks),
+        None if report.recovered_chunks > 0 => format!(", {} packets made up for", report.recovered_chunks),
         None => String::new(),
     }
 }
@@ -125,32 +132,34 @@ pub(crate) fn progress(report: &Report, written: u64, size: u64) -> String {
     format!("{percent} % written, {left}")
 }
 
-/// Follows the share of units on time while a stream runs.
-///
-/// Units captured a moment ago are still in flight, and the other end's count of them comes even
-/// later: they count once they are [`SETTLED`] or known to be on time or late.
-#[derive(Default)]
-pub(crate) struct Share {
-    captured: VecDeque<(Instant, u64)>,
-}
+/// Silence of the other end from which it is worth a word.
+const OLD_WORD: f64 = 3.0;
 
-/// Age at which a unit is known to be on time, late, or lost.
-const SETTLED: Duration = Duration::from_secs(3);
-
-impl Share {
-    /// The share so far, by the report of `now`; `None` while nothing is known.
-    pub(crate) fn update(&mut self, now: Instant, report: &Report) -> Option<f64> {
-        let sum = |count: fn(&KindReport) -> u64| report.kinds.iter().map(count).sum::<u64>();
-        self.captured.push_back((now, sum(|kind| kind.captured)));
-        while self.captured.get(1).is_some_and(|(at, _)| now.since(*at) >= SETTLED) {
-            self.captured.pop_front();
+/// Shares of the frames on time of the last ten seconds, those of video apart from those of audio:
+/// `, video 98.2 %, audio 100 % on time in the last 10 s`. If the other end has been silent for
+/// long, it says so: the figures are as old.
+fn on_time_lately(report: &Report, end: End) -> String {
+    let share = |is_of: fn(Kind) -> bool| {
+        let kinds =
+            report.recent.iter().filter(|it| Kind::ALL.iter().any(|kind| is_of(*kind) && kind.name() == it.kind));
+        let (on_time, all) = kinds.fold((0, 0), |(on_time, all), it| (on_time + it.on_time, all + it.captured));
+        (all > 0).then(|| units::share(on_time as f64 / all as f64))
+    };
+    let groups: [(&str, fn(Kind) -> bool); 3] =
+        [("video ", Kind::is_video), ("audio ", |kind| kind == Kind::Audio), ("data ", |kind| kind == Kind::Data)];
+    let shares: Vec<String> =
+        groups.iter().filter_map(|(name, is_of)| share(*is_of).map(|share| format!("{name}{share}"))).collect();
+    let span = report.recent_seconds.round().min(10.0);
+    let lately =
+        if shares.is_empty() { String::new() } else { format!(", {} on time in the last {span} s", shares.join(", ")) };
+    let silent = report.unheard_seconds.filter(|seconds| *seconds >= OLD_WORD).map_or_else(String::new, |seconds| {
+        let silence = units::time(Duration::from_secs(seconds as u64));
+        match end {
+            End::Sender => format!(", the receiver's last word is {silence} old"),
+            End::Receiver => format!(", nothing from the sender for {silence}"),
         }
-        let settled =
-            self.captured.front().filter(|(at, _)| now.since(*at) >= SETTLED).map_or(0, |(_, captured)| *captured);
-        let (on_time, late) = (sum(|kind| kind.on_time), sum(|kind| kind.late));
-        let known = settled.max(on_time + late);
-        (known > 0).then(|| on_time as f64 / known as f64)
-    }
+    });
+    lately + &silent
 }
 
 fn rate(path: &PathReport, end: End) -> f64 {
@@ -199,24 +208,36 @@ fn dash() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use braidcast_session::{KindReport, RecentKind};
 
-    fn report(captured: u64, on_time: u64, late: u64) -> Report {
-        let kind = KindReport {
-            kind: "audio",
-            captured,
-            on_time,
-            late,
-            missing: captured - on_time - late,
-            ..KindReport::default()
-        };
+    fn report() -> Report {
+        let kind = KindReport { kind: "P", captured: 10, on_time: 6, late: 3, missing: 1, ..KindReport::default() };
         Report { kinds: vec![kind], ..Report::default() }
     }
 
     #[test]
-    fn late_units_of_use_are_told_apart() {
-        let mut report = report(10, 6, 3);
+    fn late_units_of_use_are_told_apart_and_the_columns_add_up() {
+        let mut report = report();
         report.kinds[0].late_of_use = 2;
-        assert!(kinds(&report, Style::of(false)).to_string().contains("3 (2 useful)"));
+        let table = kinds(&report, Style::of(false)).to_string();
+        assert!(table.contains("3 (2 useful)") && !table.contains("not known yet"), "{table}");
+        (report.kinds[0].captured, report.kinds[0].not_known_yet) = (14, 4);
+        assert!(kinds(&report, Style::of(false)).to_string().contains("not known yet"));
+    }
+
+    #[test]
+    fn a_line_has_the_last_ten_seconds_and_says_how_old_the_last_word_is() {
+        let recent = |kind, captured, on_time| RecentKind { kind, captured, on_time, ..RecentKind::default() };
+        let recent = vec![recent("tables", 50, 0), recent("audio", 40, 40), recent("I", 2, 1), recent("P", 6, 6)];
+        let mut report = Report { recent, recent_seconds: 10.2, unheard_seconds: Some(1.0), ..report() };
+        assert_eq!(
+            headline(&report, End::Sender),
+            "0 s, 0 bit/s, video 87.5 %, audio 100.0 % on time in the last 10 s"
+        );
+        report.unheard_seconds = Some(31.2);
+        assert!(headline(&report, End::Sender).ends_with(", the receiver's last word is 31 s old"));
+        report.recent.clear();
+        assert_eq!(headline(&report, End::Receiver), "0 s, 0 bit/s, nothing from the sender for 31 s");
     }
 
     #[test]
@@ -232,16 +253,5 @@ mod tests {
         assert_eq!(progress(&none, 0, 1000), "0 % written, ", "at no rate there is no time left to tell");
         assert_eq!(progress(&none, 999, 1000), "99 % written, ");
         assert_eq!(progress(&none, 0, 0), "100 % written, ");
-    }
-
-    #[test]
-    fn units_on_their_way_do_not_count_until_they_should_be_there() {
-        let mut share = Share::default();
-        let at = Instant::from_millis;
-        assert_eq!(share.update(at(0), &report(10, 0, 0)), None);
-        assert_eq!(share.update(at(1000), &report(40, 30, 0)), Some(1.0));
-        assert_eq!(share.update(at(2000), &report(70, 45, 15)), Some(0.75));
-        // Ten of the forty that were there three seconds ago have not come.
-        assert_eq!(share.update(at(4000), &report(130, 30, 0)), Some(0.75));
     }
 }

@@ -134,8 +134,12 @@ fn too_much_for_the_paths_is_seen_in_every_view_and_said_in_words() {
     let figures = page.split_once("data-figures=\"").map(|(_, rest)| rest.split('"').next().unwrap());
     assert!(figures.is_some_and(|count| count.parse::<u32>().unwrap() >= 3), "{page}");
     // A browser's own clock stands still while events come, so that it looks when the stream has ended.
-    let words =
-        ["<title>Something is wrong", "does not answer; trying again", "suggested encoder", "class=\"good\">active<"];
+    let words = [
+        "<title>Live, with frames missing",
+        "does not answer; trying again",
+        "suggested encoder",
+        "class=\"good\">active<",
+    ];
     for word in words {
         assert!(page.contains(word), "{word} is not in {page}");
     }

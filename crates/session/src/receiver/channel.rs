@@ -1,5 +1,6 @@
 use super::stream::Stream;
-use crate::report::{Counts, Report, SecurityReport};
+use crate::account::Counts;
+use crate::report::{Report, SecurityReport};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -39,7 +40,7 @@ impl Channel {
     pub(super) fn end(&mut self, now: Instant) {
         self.last = Some(self.report(now, 0));
         if let Some(stream) = self.stream.take() {
-            self.earlier.add(&stream.counts);
+            self.earlier.add(&stream.account.counts);
         }
     }
 
@@ -55,11 +56,14 @@ impl Channel {
         let Some(stream) = &self.stream else {
             return Report { restarts, clock_jumps, malformed, ..self.last.clone().unwrap_or_default() };
         };
-        let mut counts = self.earlier;
-        counts.add(&stream.counts);
+        let settles = stream.settles();
+        let (recent_seconds, recent) = stream.account.recent(now, settles);
         Report {
             seconds: self.connected_at.map_or(0.0, |at| now.since(at).as_secs_f64()),
-            kinds: counts.kinds_received(),
+            kinds: stream.account.kinds(now, settles, &self.earlier),
+            recent,
+            recent_seconds,
+            unheard_seconds: Some(now.since(stream.heard_at()).as_secs_f64()),
             paths: stream.paths.reports(),
             clock_jumps,
             restarts,

@@ -6,13 +6,14 @@ mod guest;
 mod permit;
 mod stream;
 
+use crate::account::Counts;
 use crate::event::Event;
 use crate::farewell::Farewell;
 use crate::identity::Content;
 use crate::log::LogEntry;
 use crate::mapping::CONTROL;
 use crate::options::{Admission, ReceiverOptions};
-use crate::report::{Counts, Report};
+use crate::report::Report;
 use crate::tell;
 use crate::wire::{self, Feedback, PPID, Welcome, Written};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Transmit};
@@ -379,11 +380,12 @@ impl Receiver {
         let ids: Vec<_> = self.channels.keys().copied().collect();
         for id in ids {
             let Some(stream) = self.channels.get_mut(&id).and_then(|channel| channel.stream.as_mut()) else { continue };
+            stream.account.tick(now, stream.settles());
             let Some(association) = stream.id.and_then(|id| self.endpoint.association(id)) else { continue };
             stream.measure(now, association);
             let untold = stream.reliable && stream.progress.written != stream.progress.told;
             if self.ticks.is_multiple_of(FEEDBACK_TICKS) {
-                let Counts { captured, on_time, late, .. } = stream.counts;
+                let Counts { captured, on_time, late, .. } = stream.account.counts;
                 let association = stream.id;
                 let early = self.options.early && !stream.reliable;
                 wire::write_feedback(&mut self.message, &Feedback { captured, on_time, late, early, unpacks: true });

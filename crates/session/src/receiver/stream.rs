@@ -1,11 +1,12 @@
 //! One sender's stream at the receiver: its clock, its playout and its counts.
 
+use crate::account::{Account, Counts, Settles};
 use crate::clock::{Observed, PeerClock};
 use crate::farewell::Farewell;
 use crate::identity::{Content, Identity};
 use crate::log::LogEntry;
 use crate::playout::{Arrival, Playout, Release};
-use crate::report::{Counts, PathHistories};
+use crate::report::PathHistories;
 use crate::wire::{Bytes, Hello, KINDS, Message, Runs, Start, UnitHeader, WireError};
 use braidcast_core::{Instant, PathId};
 use braidcast_sctp::{Association, AssociationId, CloseReason};
@@ -63,7 +64,7 @@ pub(crate) struct Stream {
     pub(crate) incarnation: u64,
     pub(crate) reliable: bool,
     pub(crate) progress: Progress,
-    pub(crate) counts: Counts,
+    pub(crate) account: Account,
     pub(crate) paths: PathHistories,
     /// Chunks that redundancy made up for in this association.
     pub(crate) recovered_chunks: u64,
@@ -102,7 +103,7 @@ impl Stream {
             incarnation: hello.incarnation,
             reliable: hello.reliable,
             progress: Progress::default(),
-            counts: Counts::default(),
+            account: Account::default(),
             paths: PathHistories::default(),
             recovered_chunks: 0,
             heard: (0, now),
@@ -135,7 +136,7 @@ impl Stream {
             self.partial.clear();
         }
         restarted.then(|| {
-            let counts = core::mem::take(&mut self.counts);
+            let counts = core::mem::take(&mut self.account).counts;
             let progress = core::mem::take(&mut self.progress);
             let paths = core::mem::take(&mut self.paths);
             *self = Self { progress, paths, ..Self::new(now, id, hello, self.early) };
@@ -153,7 +154,7 @@ impl Stream {
         let mut remains = old.playout;
         remains.finish();
         self.remains = Some(remains);
-        old.counts
+        old.account.counts
     }
 
     /// The association is closed.
@@ -259,6 +260,12 @@ impl Stream {
         }
     }
 
+    /// When the outcome of units that did not come is known.
+    pub(crate) fn settles(&self) -> Settles {
+        let over = self.ended && !self.reliable && self.playout.is_empty() && self.remains.is_none();
+        if over { Settles::Now } else { Settles::at_receiver(self.latency.filter(|_| !self.reliable)) }
+    }
+
     /// When anything last came from the sender, as far as was looked.
     pub(crate) const fn heard_at(&self) -> Instant {
         self.heard.1
@@ -323,7 +330,7 @@ impl Stream {
     /// Messages overtake each other, and the counts only ever grow.
     fn take_counts(&mut self, captured: &[u64]) {
         let captured = captured.iter().zip(self.before).map(|(theirs, before)| theirs.saturating_sub(before));
-        self.counts.captured.iter_mut().zip(captured).for_each(|(ours, theirs)| *ours = (*ours).max(theirs));
+        self.account.counts.captured.iter_mut().zip(captured).for_each(|(ours, theirs)| *ours = (*ours).max(theirs));
     }
 
     fn take_unit(
@@ -343,7 +350,7 @@ impl Stream {
         }
         let on_time = arrival == Arrival::OnTime;
         self.paths.arrived(path.0, on_time);
-        self.counts.bytes[header.kind.index()] += bytes.len() as u64;
+        self.account.counts.bytes[header.kind.index()] += bytes.len() as u64;
         let due = Playout::due(&header, offset);
         let latency = Duration::from_micros(u64::from(header.latency));
         self.latency = (!header.reliable).then_some(latency);
@@ -361,9 +368,10 @@ impl Stream {
             used: arrival != Arrival::Late,
         };
         let whole = if header.parts == 1 { entry } else { self.take_part(header.parts, entry)? };
-        let counts = if whole.on_time { &mut self.counts.on_time } else { &mut self.counts.late };
-        counts[whole.kind.index()] += 1;
-        self.counts.late_of_use[whole.kind.index()] += u64::from(whole.used && !whole.on_time);
+        let counts = &mut self.account.counts;
+        let outcome = if whole.on_time { &mut counts.on_time } else { &mut counts.late };
+        outcome[whole.kind.index()] += 1;
+        counts.late_of_use[whole.kind.index()] += u64::from(whole.used && !whole.on_time);
         Some(whole)
     }
 

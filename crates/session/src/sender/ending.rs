@@ -82,7 +82,7 @@ impl Sender {
             association.abort(self.now, farewell.map_or("given up", Farewell::words));
         }
         if self.connected_at.is_none() {
-            self.counts.nothing_sent();
+            self.account.counts.nothing_sent();
         }
         self.events.push_back(Event::Ended { complete, reason });
     }

@@ -52,7 +52,7 @@ impl Sender {
         if let Some(unit) = self.newest.find(sequence) {
             self.given_up.note(unit);
         }
-        let counts = &mut self.counts;
+        let counts = &mut self.account.counts;
         if sent {
             counts.abandoned[kind] += 1;
             return;

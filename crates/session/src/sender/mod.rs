@@ -8,16 +8,17 @@ mod recent;
 mod transfer;
 mod transmit;
 
+use crate::account::{Account, Counts, Settles};
 use crate::event::Event;
 use crate::farewell::Farewell;
 use crate::identity::{Content, Digest, Identity};
 use crate::mapping::{self, STREAMS};
 use crate::options::SenderOptions;
 use crate::redundancy::{Chooser, Redundancy};
-use crate::report::{Counts, PathHistories, Report, SecurityReport};
+use crate::report::{PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
 use crate::tell;
-use crate::wire::{Feedback, Message, Welcome};
+use crate::wire::{Message, Welcome};
 use attempts::Attempts;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_media::Unit;
@@ -88,9 +89,8 @@ pub struct Sender {
     packs: bool,
     newest: Newest,
     transfer: Transfer,
-    counts: Counts,
+    account: Account,
     input_bytes: u64,
-    feedback: Option<Feedback>,
     paths: PathHistories,
     chooser: Option<Chooser>,
     /// What an encoder may make; a reliable session has none.
@@ -166,9 +166,8 @@ impl Sender {
             packs: false,
             newest: Newest::default(),
             transfer: Transfer::default(),
-            counts: Counts::default(),
+            account: Account::default(),
             input_bytes: 0,
-            feedback: None,
             paths: PathHistories::default(),
             chooser,
             guide,
@@ -207,7 +206,7 @@ impl Sender {
             }
         }
         let kind = unit.kind.index();
-        self.counts.captured[kind] += 1;
+        self.account.counts.captured[kind] += 1;
         self.input_bytes += unit.bytes.len() as u64;
         if let Some(chooser) = &mut self.chooser {
             chooser.on_unit(now.since(unit.first_captured));
@@ -226,10 +225,10 @@ impl Sender {
             self.transmit(now, &unit, parts.as_deref(), sequence, false).is_ok()
         };
         if handed || (self.phase == Phase::Waiting && !over) {
-            self.counts.bytes[kind] += bytes;
+            self.account.counts.bytes[kind] += bytes;
             self.keep(now, unit, sequence, handed);
         } else {
-            self.counts.unsent[kind] += 1;
+            self.account.counts.unsent[kind] += 1;
             self.options.events.tell(now, stream, || tell::unsent(sequence, unit.kind));
             // A part may have been taken.
             self.last_abandoned = self.next_sequence.checked_sub(1);
@@ -245,7 +244,7 @@ impl Sender {
             return self.transfer.push_sent(unit);
         }
         let (latency, limit) = (self.options.latency, self.options.buffer);
-        let counts = &mut self.counts;
+        let counts = &mut self.account.counts;
         self.newest.push(now, latency, limit, Recent { sequence, handed, unit }, |unit| {
             let kind = unit.kind.index();
             counts.unsent[kind] += 1;
@@ -335,9 +334,14 @@ impl Sender {
     pub fn report(&self, now: Instant) -> Report {
         let in_association = self.endpoint.association(self.id).map_or(0, Association::buffered) as u64;
         let waiting = if self.phase == Phase::Waiting { self.newest.bytes() as u64 } else { 0 };
+        let settles = self.settles();
+        let (recent_seconds, recent) = self.account.recent(now, settles);
         Report {
             seconds: self.connected_at.map_or(0.0, |at| self.ended_at.unwrap_or(now).since(at).as_secs_f64()),
-            kinds: self.counts.kinds_sent(self.feedback.as_ref()),
+            kinds: self.account.kinds(now, settles, &Counts::default()),
+            recent,
+            recent_seconds,
+            unheard_seconds: self.account.unheard_for(now).map(|it| it.as_secs_f64()),
             paths: self.paths.reports(),
             clock_jumps: 0,
             restarts: self.reconnections,
@@ -477,7 +481,13 @@ impl Sender {
         }
     }
 
+    /// When the outcome of units that did not come is known.
+    fn settles(&self) -> Settles {
+        Settles::at_sender((!self.options.reliable).then_some(self.options.latency))
+    }
+
     fn tick(&mut self, now: Instant) {
+        self.account.tick(now, self.settles());
         if self.phase == Phase::Up {
             // Without room for it, the next one will do.
             let _sent = self.send_clock(now, false);
@@ -522,6 +532,7 @@ impl Sender {
     fn connected(&mut self) {
         self.phase = Phase::Up;
         self.attempts.up(self.now);
+        self.account.on_association();
         self.heard.1 = self.now;
         if self.connected_at.is_some() {
             self.reconnections += 1;
@@ -541,7 +552,7 @@ impl Sender {
                 Ok(Message::Feedback(feedback)) => {
                     self.given_up.want(feedback.early);
                     self.packs = feedback.unpacks;
-                    self.feedback = Some(feedback);
+                    self.account.hear(now, &feedback);
                 }
                 Ok(Message::Welcome(Welcome::Wait)) => self.events.push_back(Event::InLine),
                 Ok(Message::Welcome(Welcome::GoOn { offset, digest })) => self.welcomed(now, offset, digest),

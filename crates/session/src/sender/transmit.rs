@@ -16,7 +16,7 @@ impl Sender {
     pub(super) fn send_clock(&mut self, now: Instant, end: bool) -> bool {
         let Some(association) = self.endpoint.association_mut(self.id) else { return false };
         let rtt = association.paths().filter_map(|path| path.min_rtt.or(path.srtt)).min().unwrap_or_default();
-        let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.counts.captured };
+        let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.account.counts.captured };
         wire::write_clock(&mut self.message, &clock, end);
         let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
         let how = SendOptions {
@@ -36,7 +36,7 @@ impl Sender {
         let mut before = [0; wire::KINDS];
         if !self.options.reliable {
             let newest = self.newest.count();
-            let counts = self.counts.captured.iter().zip(newest);
+            let counts = self.account.counts.captured.iter().zip(newest);
             before.iter_mut().zip(counts).for_each(|(to, (captured, kept))| *to = captured.saturating_sub(kept));
         }
         let hello = Hello {

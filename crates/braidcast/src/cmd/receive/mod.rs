@@ -398,9 +398,11 @@ impl Session {
             let mut report = self.receiver.report(now, *id);
             session::leave_out_dead(&mut report);
             let table = session::paths(&report, End::Receiver, path_name, self.live.style());
-            let share = room.share.update(now, &report);
-            let line = room.prefix() + &session::line(&report, End::Receiver, share, path_name);
-            let head = room.prefix() + &session::headline(&report, End::Receiver, share);
+            let stream = Stream { name: "", connected: true, end: End::Receiver, ended: false };
+            let (state, ..) = room.pulse.judge(now, stream, &report, None, path_name);
+            let prefix = room.prefix() + state.note();
+            let line = prefix.clone() + &session::line(&report, End::Receiver, path_name);
+            let head = prefix + &session::headline(&report, End::Receiver);
             self.live.show(&line, &head, &table);
         }
     }
@@ -409,8 +411,11 @@ impl Session {
         let Self { watch, receiver, rooms, .. } = self;
         watch.tell(now, |stats| {
             let each = rooms.iter_mut().map(|(id, room)| {
-                let stream = Stream { name: &room.name, connected: room.connected, end: End::Receiver };
-                room.meters[usize::from(stats)].take(now, stream, &receiver.report(now, *id), path_name)
+                let report = receiver.report(now, *id);
+                let Room { name, connected, end, meters, .. } = room;
+                let ended = !*connected && end.is_some();
+                let stream = Stream { name, connected: *connected, end: End::Receiver, ended };
+                meters[usize::from(stats)].take(now, stream, &report, path_name)
             });
             each.collect()
         });

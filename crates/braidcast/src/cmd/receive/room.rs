@@ -1,6 +1,5 @@
 use super::outputs::Outputs;
-use crate::cmd::watch::Meter;
-use crate::out::session::Share;
+use crate::cmd::watch::{Meter, Pulse};
 use braidcast_sctp::CloseReason;
 
 /// One channel: its outputs, and how its streams went.
@@ -10,9 +9,10 @@ pub(super) struct Room {
     /// What was asked for, for people.
     pub(super) to: String,
     pub(super) outputs: Outputs,
-    pub(super) share: Share,
     /// For the figures of pages, and for the statistics.
     pub(super) meters: [Meter; 2],
+    /// For the terminal.
+    pub(super) pulse: Pulse,
     pub(super) connected: bool,
     pub(super) reliable: bool,
     /// An output failed; it is opened again for the next stream.
@@ -31,8 +31,8 @@ impl Room {
             name: name.into(),
             to,
             outputs,
-            share: Share::default(),
             meters: Default::default(),
+            pulse: Pulse::default(),
             connected: false,
             reliable: false,
             failed: false,

@@ -11,7 +11,7 @@ use super::perf::FOREIGN;
 use super::rates::{Rates, Told};
 use super::security::{SAME_VERSION, Security};
 use super::service::Service;
-use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
+use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, Watch};
 use super::{common, paths};
 use crate::args::one_path::OnePath;
 use crate::args::{Common, SendArgs, StreamArgs, values};
@@ -68,10 +68,10 @@ struct Session {
     live: Live,
     watch: Watch,
     service: Service,
-    share: session::Share,
     /// For the figures of pages, and for the statistics.
     meters: [Meter; 2],
     load: Load,
+    pulse: Pulse,
     rates: Rates,
     /// Of quality, for the rate's reports.
     target: Option<Target>,
@@ -199,9 +199,9 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         live,
         watch,
         service: Service::ready(now),
-        share: session::Share::default(),
         meters: Default::default(),
         load: Load::default(),
+        pulse: Pulse::default(),
         rates,
         target,
         looked_at: now,
@@ -368,18 +368,23 @@ impl Session {
             self.live.warn("the input is silent; waiting for it");
         }
         self.silent = silent;
-        if !self.connected {
+        let report = self.sender.report(now);
+        // Once there was a receiver, the line goes on: it says that the stream is dark, and since when.
+        if !self.connected && report.seconds == 0.0 {
             return;
         }
-        let report = self.sender.report(now);
         let table = session::paths(&report, End::Sender, |path| self.path_name(path), self.live.style());
-        // On time means nothing for a file; how much of it is written does.
-        let share = self.share.update(now, &report).filter(|_| !self.reliable);
         let size = self.source.size().filter(|_| self.reliable);
         let progress =
             size.map_or_else(String::new, |size| session::progress(&report, self.sender.written_bytes(), size));
-        let line = progress.clone() + &session::line(&report, End::Sender, share, |path| self.path_name(path));
-        self.live.show(&line, &(progress + &session::headline(&report, End::Sender, share)), &table);
+        let stream = Stream { name: "", connected: self.connected, end: End::Sender, ended: false };
+        let overload = self.load.words();
+        let links = &self.links;
+        let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
+        let (state, ..) = self.pulse.judge(now, stream, &report, overload, name);
+        let progress = state.note().to_owned() + &progress;
+        let line = progress.clone() + &session::line(&report, End::Sender, |path| self.path_name(path));
+        self.live.show(&line, &(progress + &session::headline(&report, End::Sender)), &table);
     }
 
     /// Figures for who asked for them, and whether more comes in than the paths carry.
@@ -391,7 +396,7 @@ impl Session {
             let quality = target.as_mut().map(|it| it.judge(now, &report, sender));
             rates.tell(now, live, &Told { end: None, connected: *connected, report, quality });
         }
-        let stream = Stream { name: "", connected: *connected, end: End::Sender };
+        let stream = Stream { name: "", connected: *connected, end: End::Sender, ended: false };
         watch.tell(now, |stats| {
             let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
             vec![meters[usize::from(stats)].take(now, stream, &sender.report(now), name)]

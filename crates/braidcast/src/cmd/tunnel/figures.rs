@@ -1,7 +1,7 @@
 //! A tunnel's live figures.
 
 use super::report::Sight;
-use crate::cmd::watch::{FlowFigures, Health, PathFigures, StreamFigures};
+use crate::cmd::watch::{FlowFigures, Health, PathFigures, State, StreamFigures};
 use crate::out::json::round;
 use braidcast_core::{Instant, Route};
 use braidcast_dccp::Report;
@@ -97,6 +97,11 @@ impl Meter {
             known.then(|| active().filter_map(|path| path.capacity_bits_per_second).sum());
         figures.capacity_is_floor = active().any(|path| path.capacity_is_floor);
         (figures.health, figures.reasons) = judge(&figures);
+        figures.state = match figures.health {
+            _ if !figures.connected => State::Connecting,
+            Health::Good => State::Live,
+            Health::Doubtful | Health::Bad => State::Degraded,
+        };
         figures
     }
 

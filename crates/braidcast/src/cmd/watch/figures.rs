@@ -1,7 +1,8 @@
 //! Live figures: the document that `--stats`, `--metrics` and `--web` publish, each in its own
 //! form. docs/figures.schema.json describes it.
 
-use braidcast_session::RateReport;
+use super::state::State;
+use braidcast_session::{RateReport, RecentKind};
 use serde::Serialize;
 
 /// Members may be added under the same number; none is renamed or changes its meaning.
@@ -26,6 +27,8 @@ pub(crate) struct StreamFigures {
     /// Empty if there is only one and it has no name.
     pub(crate) name: String,
     pub(crate) connected: bool,
+    /// What it is doing.
+    pub(crate) state: State,
     pub(crate) health: Health,
     /// Why it is not good; empty if it is.
     pub(crate) reasons: Vec<String>,
@@ -50,6 +53,11 @@ pub(crate) struct StreamFigures {
     /// By kind of frame.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) kinds: Vec<KindFigures>,
+    /// By kind of frame, what became known in the last `recent_seconds`.
+    pub(crate) recent: Vec<RecentKind>,
+    pub(crate) recent_seconds: f64,
+    /// Since the other end last said what it counts; null before it did.
+    pub(crate) unheard_seconds: Option<f64>,
     /// Of a tunnel, by flow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) flows: Vec<FlowFigures>,
@@ -115,6 +123,10 @@ pub(crate) struct KindFigures {
     pub(crate) kind: &'static str,
     #[serde(flatten)]
     pub(crate) total: KindCounts,
+    /// Their time is over, and nobody knows of them.
+    pub(crate) missing: u64,
+    /// They may still come, or the other end has not said what became of them.
+    pub(crate) not_known_yet: u64,
     pub(crate) interval: KindCounts,
 }
 

@@ -1,6 +1,5 @@
 //! `true` if more comes in than the paths carry, and what to do about it, in words.
 
-use crate::out::session::End;
 use crate::out::units;
 use braidcast_core::Instant;
 use braidcast_session::{KindReport, Report};
@@ -10,8 +9,8 @@ use std::time::Duration;
 /// Period over which the input rate is averaged: a key frame is many times as large as the next
 /// frames.
 const INPUT: Duration = Duration::from_secs(5);
-/// What was missed is counted over this time.
-const MISSED: Duration = Duration::from_secs(10);
+/// Counts are kept for this long.
+const KEPT: Duration = Duration::from_secs(10);
 /// Moments that are kept; they come twenty times a second at most.
 const MOST: usize = 256;
 /// Share of what the paths carry that an encoder should leave for variations.
@@ -30,9 +29,7 @@ struct Moment {
     acked_bytes: u64,
     delivered_bytes: u64,
     captured: u64,
-    late: u64,
     dropped: u64,
-    missing: u64,
     /// Bit/s that the paths carry that answer, as far as known.
     capacity: Option<f64>,
     capacity_is_floor: bool,
@@ -75,9 +72,7 @@ impl From<&Report> for Moment {
             acked_bytes: report.acked_bytes,
             delivered_bytes: report.paths.iter().map(|path| path.delivered_bytes).sum(),
             captured: sum(|kind| kind.captured),
-            late: sum(|kind| kind.late),
             dropped: sum(|kind| kind.unsent + kind.abandoned),
-            missing: sum(|kind| kind.missing),
             capacity: known.then(|| active().filter_map(|path| path.capacity).sum()),
             capacity_is_floor: active().any(|path| path.capacity_is_floor),
             all_floors: active().all(|path| path.capacity_is_floor),
@@ -93,7 +88,7 @@ impl Load {
 
     fn add(&mut self, now: Instant, moment: &Moment) {
         let since = self.moments.back().map_or(Duration::ZERO, |(at, _)| now.since(*at));
-        while self.moments.len() >= MOST || self.moments.get(1).is_some_and(|(at, _)| now.since(*at) >= MISSED) {
+        while self.moments.len() >= MOST || self.moments.get(1).is_some_and(|(at, _)| now.since(*at) >= KEPT) {
             self.moments.pop_front();
         }
         self.moments.push_back((now, *moment));
@@ -119,16 +114,6 @@ impl Load {
         let first = self.moments.iter().rev().find(|(at, _)| now.since(*at) >= span).or(self.moments.front());
         let Some((_, first)) = first else { return (0, 0) };
         (count(last).saturating_sub(count(first)), last.captured.saturating_sub(first.captured))
-    }
-
-    /// Returns the frames of the last ten seconds that were missed, and all of that time. Missing
-    /// ones may be in flight.
-    pub(crate) fn missed(&self, now: Instant, end: End) -> (u64, u64) {
-        let (late, of) = self.since(now, MISSED, |it| it.late);
-        let (missing, _) = self.since(now, MISSED, |it| it.missing);
-        // A sender knows some of it sooner, and the rest from the receiver.
-        let dropped = if end == End::Sender { self.since(now, MISSED, |it| it.dropped).0 } else { 0 };
-        ((late + missing.max(dropped)).min(of), of)
     }
 
     /// Bit/s that come in.
@@ -257,7 +242,6 @@ mod tests {
         assert_eq!(said, [Advice::Over("the paths carry what comes in again".into())]);
         let summary = load.summary().unwrap();
         assert!(summary.starts_with("for ") && summary.contains("the paths carried about 3.90 Mbit/s"), "{summary}");
-        assert_eq!(load.missed(Instant::from_millis(79_000), End::Sender), (0, 500));
     }
 
     #[test]

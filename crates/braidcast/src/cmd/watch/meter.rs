@@ -1,18 +1,13 @@
 //! From a session's reports, one after another, to figures of what happened in between.
 
-use super::figures::{Health, KindCounts, KindFigures, PathFigures, RedundancyFigures, StreamFigures};
+use super::figures::{KindCounts, KindFigures, PathFigures, RedundancyFigures, StreamFigures};
 use super::load::Load;
+use super::state::{Pulse, Stream};
 use crate::out::json::round;
 use crate::out::session::End;
-use crate::out::units;
 use braidcast_core::Instant;
 use braidcast_session::{KindReport, PathReport, Report};
 use std::collections::BTreeMap;
-
-/// Of this share of a stream's frames it takes no more for people to notice.
-const BAD: f64 = 0.1;
-/// And this is worth a look. Frames in flight count as missing, and their number varies.
-const DOUBTFUL: f64 = 0.03;
 
 /// Follows one stream.
 #[derive(Debug, Default)]
@@ -20,6 +15,7 @@ pub(crate) struct Meter {
     kinds: BTreeMap<&'static str, KindCounts>,
     paths: BTreeMap<String, Sent>,
     load: Load,
+    pulse: Pulse,
 }
 
 /// What a path had sent.
@@ -29,14 +25,6 @@ struct Sent {
     lost: u64,
     /// Redundancy and copies.
     extra: u64,
-}
-
-/// What is told of a stream besides its report.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) connected: bool,
-    pub(crate) end: End,
 }
 
 impl Meter {
@@ -81,9 +69,13 @@ impl Meter {
             },
             paths,
             kinds,
+            recent: report.recent.clone(),
+            recent_seconds: round(report.recent_seconds),
+            unheard_seconds: report.unheard_seconds.map(round),
             ..StreamFigures::default()
         };
-        (figures.health, figures.reasons) = self.judge(now, &figures, stream.end);
+        let overload = self.load.words().filter(|_| sends);
+        (figures.state, figures.health, figures.reasons) = self.pulse.judge(now, stream, report, overload, name);
         figures
     }
 
@@ -98,7 +90,8 @@ impl Meter {
             dropped_on_the_way: kind.abandoned,
         };
         let before = self.kinds.insert(kind.kind, total).unwrap_or_default();
-        KindFigures { kind: kind.kind, total, interval: total.since(&before) }
+        let (missing, not_known_yet) = (kind.missing, kind.not_known_yet);
+        KindFigures { kind: kind.kind, total, missing, not_known_yet, interval: total.since(&before) }
     }
 
     fn path(&mut self, path: &PathReport, name: String, sends: bool) -> (PathFigures, Sent) {
@@ -137,32 +130,5 @@ impl Meter {
             on_time_share: path.on_time_share.map(round),
         };
         (figures, sent)
-    }
-
-    fn judge(&self, now: Instant, figures: &StreamFigures, end: End) -> (Health, Vec<String>) {
-        let (mut health, mut reasons) = (Health::Good, Vec::new());
-        let mut say = |how: Health, why: String| {
-            health = health.max(how);
-            reasons.push(why);
-        };
-        if !figures.connected {
-            say(Health::Bad, "not connected".into());
-        }
-        if let Some(words) = self.load.words() {
-            say(Health::Bad, words);
-        }
-        let there = figures.paths.iter().filter(|path| path.state != "left");
-        let silent: Vec<_> = there.clone().filter(|path| path.state != "active").map(|path| &*path.name).collect();
-        if figures.connected && !silent.is_empty() {
-            let all = silent.len() == there.count();
-            say(if all { Health::Bad } else { Health::Doubtful }, format!("{} does not answer", silent.join(", ")));
-        }
-        let (missed, of) = self.load.missed(now, end);
-        let share = missed as f64 / of.max(1) as f64;
-        if share > DOUBTFUL {
-            let how = if share > BAD { Health::Bad } else { Health::Doubtful };
-            say(how, format!("{} of the frames of the last ten seconds are not on time", units::share(share)));
-        }
-        (health, reasons)
     }
 }

@@ -1,6 +1,7 @@
 //! `--metrics`: the figures for Prometheus and all that reads its formats.
 
 use super::figures::{Figures, PathFigures, StreamFigures};
+use super::state::State;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -86,6 +87,13 @@ fn fill(registry: &mut Registry, figures: &Figures) {
 }
 
 fn fill_streams(registry: &mut Registry, streams: &[StreamFigures]) {
+    let states = gauges(registry, "stream_state", "1 for the state that the stream is in, 0 for the others");
+    for stream in streams {
+        for state in State::ALL {
+            let labels = vec![("stream", stream.name.clone()), ("state", state.name().to_owned())];
+            states.get_or_create(&labels).set(f64::from(u8::from(stream.state == state)));
+        }
+    }
     let mut all = |name: &str, help: &str, value: fn(&StreamFigures) -> Option<f64>| {
         let family = gauges(registry, name, help);
         for stream in streams {

@@ -9,13 +9,15 @@ mod pcap;
 mod plain;
 mod purpose;
 mod site;
+mod state;
 mod stats;
 mod trace;
 pub(crate) mod words;
 
 pub(crate) use figures::{FlowFigures, Health, PathFigures, StreamFigures};
 pub(crate) use load::{Advice, Load};
-pub(crate) use meter::{Meter, Stream};
+pub(crate) use meter::Meter;
+pub(crate) use state::{Pulse, State, Stream};
 
 use crate::args::values::StatsTarget;
 use crate::args::{FiguresArgs, WatchArgs};

@@ -2,7 +2,10 @@
 // Shows what the server tells once a second. All text comes in as text: nothing of it can be markup.
 const byId = id => document.getElementById(id);
 const HISTORY = 600;
-const WORDS = { good: 'All is well', doubtful: 'Worth a look', bad: 'Something is wrong', none: 'No figures' };
+const WORDS = {
+  no_input: 'Nothing comes in', waiting: 'Waiting for a sender', connecting: 'Connecting', live: 'Live', degraded: 'Live, with frames missing',
+  dark: 'Dark: no connection', ended: 'The stream ended', none: 'No figures',
+};
 const KINDS = { tables: '#7b7b7b', audio: '#b07aa1', I: '#d62728', P: '#1f77b4', B: '#2ca02c', other: '#8c564b', data: '#17becf' };
 const history = [];
 let chosen = null;
@@ -78,16 +81,26 @@ function showKinds(stream) {
     ]));
     return;
   }
-  fill(byId('kinds'), ['kind', 'captured', 'on time', 'late', 'expired', 'crowded out', 'refused', 'on the way', 'dropped now'], (stream.kinds || []).map(it => {
-    const now = dropped(it.interval);
-    return [it.kind, it.captured, it.on_time, it.late, it.dropped_expired, it.dropped_crowded_out, it.dropped_refused, it.dropped_on_the_way,
-      [now, now ? missTone(now / Math.max(1, it.interval.captured)) : '']];
-  }));
+  // captured = on time + late + dropped + missing + not known yet; then the same of the last ten seconds, as a share.
+  const lately = new Map((stream.recent || []).map(it => [it.kind, it]));
+  fill(byId('kinds'), ['kind', 'captured', 'on time', 'late', 'dropped', 'missing', 'not known yet', `on time, last ${Math.min(10, Math.round(stream.recent_seconds || 0))} s`],
+    (stream.kinds || []).map(it => {
+      const now = lately.get(it.kind);
+      const recent = now ? now.on_time / now.captured : null;
+      const rest = it.captured - it.on_time - it.late - it.missing - it.not_known_yet;
+      return [it.kind, it.captured, it.on_time, it.late, rest, it.missing, it.not_known_yet, [share(recent), recent === null ? '' : missTone(1 - recent)]];
+    }));
 }
 
 function showSums(stream) {
   const redundancy = stream.redundancy;
+  const onTime = kinds => {
+    const of = (stream.recent || []).filter(it => kinds.includes(it.kind));
+    const all = of.reduce((sum, it) => sum + it.captured, 0);
+    return all ? share(of.reduce((sum, it) => sum + it.on_time, 0) / all) : '–';
+  };
   const sums = [
+    ['video on time, last 10 s', onTime(['I', 'P', 'B'])], ['audio on time, last 10 s', onTime(['audio'])],
     ['comes in', rate(stream.input_bits_per_second)], ['delivered', rate(stream.delivered_bits_per_second)],
     ['paths carry', atLeast(stream.capacity_bits_per_second, stream.capacity_is_floor)],
     ['suggested encoder', rate(stream.suggested_encoder_bits_per_second)],
@@ -146,7 +159,11 @@ function draw() {
     }
   });
   bars.fillStyle = colour('faint');
-  bars.fillText(`${most} frames late or dropped in a second`, 2, 10);
+  bars.fillText(`up to here: ${most} frames late or dropped in a second`, 2, 10);
+  bars.fillText(rows.length > 1 ? `${span(rows.length)} ago` : '', 2, high - 2);
+  bars.textAlign = 'right';
+  bars.fillText('now', wide - 2, high - 2);
+  bars.textAlign = 'left';
   byId('legend').replaceChildren(...lines.flatMap(([word, name]) => {
     const mark = element('span', '━ ');
     mark.style.color = colour(name);
@@ -156,10 +173,12 @@ function draw() {
 
 function show() {
   const stream = last && (last.streams.find(it => it.name === chosen) || last.streams[0]);
-  const health = stream ? stream.health : 'none';
-  document.body.dataset.health = health;
-  byId('word').textContent = last && !stream ? 'Nobody is there yet' : WORDS[health];
-  document.title = `${WORDS[health]} – braidcast`;
+  const state = stream ? stream.state : 'none';
+  // Green while frames are on time; grey while there is nothing to judge.
+  document.body.dataset.health = stream && ['live', 'degraded', 'dark'].includes(state) ? stream.health : 'none';
+  document.body.dataset.state = state;
+  byId('word').textContent = last && !stream ? WORDS.waiting : WORDS[state];
+  document.title = `${WORDS[state]} – braidcast`;
   byId('reasons').replaceChildren(...(stream ? stream.reasons : []).map(it => element('li', it)));
   if (last) byId('title').textContent = 'braidcast ' + last.command;
   if (last) byId('clock').textContent = `${new Date(last.time).toLocaleTimeString()}, running for ${span(last.uptime_seconds)}`;
