@@ -2,9 +2,11 @@
 //! `braidcast_sim::testing`.
 
 mod counting;
+mod known;
 mod numbers;
 /// What other implementations were met, for the summary of `make test`.
 pub mod peers;
 
 pub use counting::Counting;
+pub use known::known_failure;
 pub use numbers::{extreme, nanos};

@@ -6,7 +6,9 @@ use braidcast_sctp::{Method, QueueScope};
 use braidcast_session::{ReceiverOptions, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Loss;
+use braidcast_testing::known_failure;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 const KINDS: [Kind; 5] = [Kind::Tables, Kind::Audio, Kind::I, Kind::P, Kind::B];
 
@@ -57,28 +59,46 @@ fn run(seed: u64, queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [
     [a, b, c, d, e, shown as f64 / pictures.len() as f64]
 }
 
+/// What came of a scene: with the priorities of streams alone, and with the queue.
+struct Outcome {
+    name: &'static str,
+    without: [f64; 6],
+    with: [f64; 6],
+}
+
+/// All scenes, run once for all tests.
+fn outcomes() -> &'static [Outcome] {
+    static OUTCOMES: LazyLock<Vec<Outcome>> = LazyLock::new(|| {
+        let scenes = [
+            ("unlike", links([(800, 15, 0.0), (500, 150, 0.0)])),
+            ("lossy", links([(800, 15, 0.02), (500, 40, 0.01)])),
+            ("nearly enough", links([(900, 15, 0.01), (600, 60, 0.01)])),
+            ("one bad", links([(1100, 15, 0.0), (200, 80, 0.01)])),
+            ("enough", links([(1100, 15, 0.01), (700, 80, 0.01)])),
+        ];
+        let outcome = |(name, links): (&'static str, [LinkModel; 2])| {
+            let tell = |what: &str, shares: [f64; 6]| {
+                println!("{name:13} {what:10} tables, audio, I, P, B on time, frames shown: {shares:.4?}");
+                shares
+            };
+            let without = tell("streams", shares(None, &links));
+            let with = tell("by-worth", shares(Some((Method::ByWorth, QueueScope::Alone)), &links));
+            Outcome { name, without, with }
+        };
+        scenes.into_iter().map(outcome).collect()
+    });
+    &OUTCOMES
+}
+
 #[test]
 fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
-    let scenes = [
-        ("unlike", links([(800, 15, 0.0), (500, 150, 0.0)])),
-        ("lossy", links([(800, 15, 0.02), (500, 40, 0.01)])),
-        ("nearly enough", links([(900, 15, 0.01), (600, 60, 0.01)])),
-        ("one bad", links([(1100, 15, 0.0), (200, 80, 0.01)])),
-        ("enough", links([(1100, 15, 0.01), (700, 80, 0.01)])),
-    ];
     let mut sums = [[0.0; 2]; 2];
-    for (name, links) in scenes {
-        let tell = |what: &str, shares: [f64; 6]| {
-            println!("{name:13} {what:10} tables, audio, I, P, B on time, frames shown: {shares:.4?}");
+    for Outcome { name, without, with } in outcomes() {
+        for (what, shares) in [("streams", without), ("by-worth", with)] {
             // Of what goes over both paths one in 5000 is lost on both, where they lose 2 and 1 %,
-            // and has to be repeated in time. If a queue has more to send than they carry, it goes
-            // once if a repeat would be in time.
-            let least = if what == "streams" { 0.999 } else { 0.997 };
-            assert!(shares[..2].iter().all(|it| *it > least), "{name}, {what}: tables and audio");
-            shares
-        };
-        let without = tell("streams", shares(None, &links));
-        let with = tell("by-worth", shares(Some((Method::ByWorth, QueueScope::Alone)), &links));
+            // and has to be repeated in time.
+            assert!(shares[..2].iter().all(|it| *it > 0.999), "{name}, {what}: tables and audio");
+        }
         // If even I and P frames are too much, P frames at the end of a group give way to B
         // frames at its beginning: over "one bad", 2 points fewer are shown than the streams'
         // priorities alone do (19.3 and 21.3 % in 192 runs).
@@ -92,4 +112,37 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
         with[0] > without[0] && with[1] > without[1],
         "I frames and frames shown, over all scenes: {without:?}, {with:?}"
     );
+}
+
+/// As it was until commit 470c1ce9.
+#[test]
+fn no_scene_has_fewer_i_frames_on_time_with_the_queue() {
+    let outcomes = outcomes();
+    known_failure("under overload an I frame is abandoned for what fits", || {
+        for Outcome { name, without, with } in outcomes {
+            assert!(with[2] >= without[2] - 0.05, "{name}: I frames");
+        }
+    });
+}
+
+/// As it was until commit 79730a07.
+#[test]
+fn no_scene_has_fewer_p_frames_on_time_with_the_queue() {
+    let outcomes = outcomes();
+    known_failure("P frames at the end of a group give way to B frames at its beginning", || {
+        for Outcome { name, without, with } in outcomes {
+            assert!(with[3] >= without[3] - 0.02, "{name}: P frames");
+        }
+    });
+}
+
+/// As it was until commit 016f3848.
+#[test]
+fn no_scene_shows_fewer_frames_with_the_queue() {
+    let outcomes = outcomes();
+    known_failure("over \"one bad\" two points fewer are shown", || {
+        for Outcome { name, without, with } in outcomes {
+            assert!(with[5] >= without[5] - 0.02, "{name}: frames shown");
+        }
+    });
 }
