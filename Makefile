@@ -1,7 +1,10 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks
+# What is long, in pieces of at most 20 minutes on two processors.
+MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-bindings more-systems more-asan more-tsan more-miri
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
+SHELL := /bin/bash
 
 # The place where rustup puts cargo, if it has just been installed.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -20,12 +23,16 @@ CHAOS_MINUTES ?= 60
 # Crates whose unit tests `make quick` runs.
 QUICK := $(foreach crate,core queue fec cc mpath rate media secure sctp dccp sim session trace viz lab,--package braidcast-$(crate))
 
-step = @printf '\n==> %s\n' '$(1)'
+step = @printf '\n==> %s\n' '$(1)'; tools/steps.py begin '$(1)'
 
 help:
 	@echo "make demo    live video over two bad networks, each alone and both together, on this machine"
-	@echo "make test    every check that CI makes"
-	@echo "make quick   formatting and the tests that need no network, no clock and no other program: under two minutes once built"
+	@echo "make test    every check that CI makes: at most 30 minutes on two processors, from a fresh clone"
+	@echo "make quick   formatting and the tests that need no network, no clock and no other program: at most 90 s once built"
+	@echo "make count   instructions and system calls for a packet, beside benches/count/baseline.json; make count-update writes that anew"
+	@echo "make more    what is long, in pieces of at most 20 minutes, each of which can be run alone:"
+	@echo "             $(wordlist 1,6,$(MORE))"
+	@echo "             $(wordlist 7,20,$(MORE))"
 	@echo "make call    a call beside TCP through the tunnel, by each send queue; keeps the recordings in target/call"
 	@echo "make field   live video beside other tools over the same emulated links, and beside what foresight could do (FIELD=\"--scenarios S4 --clips c2\" for a part; tools/field/README.md)"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
@@ -63,20 +70,26 @@ demo:
 test: export BRAIDCAST_REQUIRE_TOOLS = 1
 test: export BRAIDCAST_PEERS = $(abspath $(or $(CARGO_TARGET_DIR),target))/peers.log
 test:
+	@tools/steps.py 1800 $(MAKE) --no-print-directory test-steps
+
+test-steps:
 	@tools/setup.sh test
 	@$(MAKE) --no-print-directory lint
 	$(call step,building the tests)
 	cargo test --locked --workspace --no-run --quiet
 	@rm -f "$(BRAIDCAST_PEERS)"
 	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build guest fuzz-smoke' '$(MAKE) --no-print-directory unit'
-	@$(MAKE) --no-print-directory new-cases plugin-test
+	@$(MAKE) --no-print-directory new-cases plugin-test count
 	@tools/peers.sh "$(BRAIDCAST_PEERS)"
 	$(call step,all passed)
 
 # The protocols over the simulator; parsers, codes, queues; what the command line takes, refuses and prints.
 quick: export PROPTEST_RNG_SEED ?= 1
 quick: export PROPTEST_CASES ?= 16
-quick: format check
+quick:
+	@tools/steps.py 90 $(MAKE) --no-print-directory quick-steps
+
+quick-steps: format check
 	$(call step,quick tests)
 	cargo test --locked --quiet $(QUICK) --lib
 	cargo test --locked --quiet --package braidcast --test it -- wrong_use:: config:: help:: docs::
@@ -99,9 +112,9 @@ check:
 	@tools/requirements.py
 	$(call step,facts that documents repeat)
 	@tools/facts.py
-	$(call step,commit messages and assertions that go)
-	@tools/commits.py --self-test
-	@tools/assertions.py --self-test
+	$(call step,messages of new commits and assertions that they lose)
+	@tools/commits.py --self-test && tools/assertions.py --self-test
+	@tools/commits.py && tools/assertions.py
 	$(call step,words)
 	@tools/prose.py
 	$(call step,the harness of make field)
@@ -142,7 +155,7 @@ clippy:
 unit: export PROPTEST_RNG_SEED ?= 1
 unit:
 	$(call step,tests)
-	cargo test --locked --workspace -- --skip linux_guest
+	set -o pipefail; cargo test --locked --workspace -- --skip linux_guest 2>&1 | tools/steps.py tests
 	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
 
 # Linux's own SCTP and DCCP in a virtual machine, which mostly waits.
@@ -275,6 +288,41 @@ lab-check-update:
 hooks:
 	git config core.hooksPath tools/hooks
 	@echo 'each commit is checked now: its message, and whether a test loses an assertion'
+
+# What a packet costs, counted: instructions by Valgrind, system calls by strace. No quiet machine is needed.
+count:
+	$(call step,what a packet costs)
+	@tools/count.py
+
+# After a change that is meant; the commit's body says why a packet is dearer.
+count-update:
+	@tools/count.py --update
+
+more: $(MORE)
+
+more-chaos:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory chaos CHAOS_HOURS=$(CHAOS_HOURS) CHAOS_MINUTES=8
+more-call:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory call
+more-lab:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory lab-check
+more-soak:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory soak
+more-fuzz:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory fuzz FUZZ_TIME=60
+more-encode:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory encode
+more-bindings:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory bindings
+more-systems:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory msrv other-systems
+# The sanitizers over what has real sockets, threads and C: driver, socket, and the C library.
+more-asan:
+	@tools/steps.py 1200 tools/sanitize.sh address
+more-tsan:
+	@tools/steps.py 1200 tools/sanitize.sh thread
+more-miri:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory miri
 
 # NEON, where a cross linker and an emulator are installed; else a line says what lacks.
 neon:

@@ -9,9 +9,16 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # What runs behind does not hear Ctrl-C by itself.
 trap 'trap - TERM; kill 0' INT TERM
-nice -n 5 bash -c "$behind" >"$log" 2>&1 </dev/null &
+(
+    export BRAIDCAST_LANE=behind
+    status=0
+    nice -n 5 bash -c "$behind" || status=$?
+    tools/steps.py begin end
+    exit $status
+) >"$log" 2>&1 </dev/null &
 status=0
 bash -c "$front" || status=$?
+tools/steps.py begin "waiting for what runs beside the tests"
 wait $! || status=$?
 cat "$log"
 exit "$status"

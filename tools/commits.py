@@ -39,6 +39,9 @@ def known(commit):
 
 def new_commits(base=None):
     """Returns the new commits, oldest first, without merges; `base`: any name of a commit."""
+    if not (ROOT / ".git").exists():
+        print("commits: no repository here, nothing to check")
+        return []
     how = ["rev-list", "--reverse", "--no-merges"]
     if base:
         return git(*how, f"{base}..HEAD").split()

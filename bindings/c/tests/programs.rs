@@ -23,7 +23,9 @@ fn build(source: &str, name: &str) -> PathBuf {
     let link = libraries.join(SONAME);
     _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(deps.join("libbraidcast.so"), link).unwrap();
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    // tools/sanitize.sh names one for these programs alone.
+    let named = std::env::var_os("BRAIDCAST_TEST_CC").or_else(|| std::env::var_os("CC"));
+    let compiler = named.unwrap_or_else(|| "cc".into());
     let compiled = Command::new(compiler)
         .args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g", "-I"])
         .arg(root.join("include"))
