@@ -52,6 +52,9 @@ look_for_packages() {
     test)
         has ffmpeg && has ffprobe || want ffmpeg
         has tshark || want tshark
+        # What a packet costs, counted (tools/count.py).
+        has valgrind || want valgrind
+        has strace || want strace
         # A machine whose clock is a year ahead.
         has faketime || want faketime
         # Another TLS that has raw public keys.

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Counts what a packet costs, and compares it with benches/count/baseline.json. Needs no quiet machine: nothing is timed.
+
+    tools/count.py              instructions of all rows of benches/count, and system calls; fails where a packet is dearer
+    tools/count.py --update     writes the baseline anew: say why in the commit (tools/assertions.py asks for that)
+    tools/count.py --rows A,B   these rows alone; nothing of system calls
+    tools/count.py --calls      system calls alone
+
+Instructions are counted by Valgrind's callgrind, in the profile of the tests (opt-level 1, with assertions): what a user
+pays is less, but what becomes dearer there becomes dearer for him. malloc and memcpy count. Valgrind shows programs a
+processor with AVX2 at most, whatever the machine has. A row fails if it is 2 % above its baseline, or below: what became
+cheaper is kept so. Counts of another compiler, C library or processor cannot be compared: a line says so, and which.
+Allocations are counted too, by the program itself, and compared everywhere: one clone of a buffer for each packet is one.
+
+System calls are those of `braidcast send` and `receive` for 1,000 datagrams of a live stream of 20 Mbit/s over two paths
+of the loopback, by strace. They have ceilings, which are written by hand: one for all, and one that counts wake-ups
+(`epoll_wait`). On a busy machine these are fewer, as each finds more to do, and a call for each datagram more would be
+hidden below the first ceiling.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BASELINE = ROOT / "benches/count/baseline.json"
+NOISE = 0.02
+# Allocations for 1,000 that are none: a table that grows.
+FEW = 5
+SECONDS, MBIT = 4, 20
+# Seconds that such a stream may take on a busy machine.
+LONGEST = 90
+UPDATE = "make count-update, and say in the commit why a packet is dearer (a line `loosened: …`)"
+
+
+def run(*command, **how):
+    done = subprocess.run([str(it) for it in command], cwd=ROOT, capture_output=True, text=True, errors="replace", **how)
+    if done.returncode != 0:
+        raise SystemExit(f"count: {' '.join(map(str, command))} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def build():
+    """Returns the programs that count and are counted, `count` and `braidcast`, as `cargo test` builds them."""
+    # Of the whole workspace, so that features are those of `make test`, and nothing is compiled twice.
+    # The test `call` is one of `braidcast` alone, and has cargo build that.
+    messages = run(
+        "cargo", "test", "--locked", "--workspace", "--no-run", "--quiet", "--message-format", "json", "--test", "count", "--test", "call")
+    found = {}
+    for line in messages.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and not (message["target"]["kind"] == ["bin"] and message["profile"]["test"]):
+            found[message["target"]["name"]] = message["executable"]
+    return found
+
+
+def surroundings(program):
+    """Returns what counts depend on besides the code."""
+    return {
+        "compiler": run("rustc", "--version").split(" (")[0],
+        "c_library": os.confstr("CS_GNU_LIBC_VERSION") or "unknown",
+        "valgrind": run("valgrind", "--version").strip(),
+        # What a program sees of the processor under Valgrind, which is what kernels and memcpy are chosen by.
+        "processor": run("valgrind", "-q", "--tool=none", program, "--features").strip(),
+    }
+
+
+def instructions(program, rows):
+    """Returns for each row the instructions of one packet, frame …, allocations for 1,000, and what one is."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out"
+        said = run(
+            "valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=*::counted*", "--dump-after=*::row_ends*",
+            f"--callgrind-out-file={out}", program, *rows)
+        lines = [line.split("\t") for line in said.splitlines() if line.count("\t") == 3]
+        found = {}
+        for n, (name, number, unit, allocations) in enumerate(lines, 1):
+            text = pathlib.Path(f"{out}.{n}").read_text()
+            if "row_ends" not in re.search(r"^desc: Trigger: (.*)$", text, re.M)[1]:
+                raise SystemExit(f"count: callgrind's part {n} was not written at the end of {name}")
+            total = int(re.search(r"^(?:totals|summary): (\d+)", text, re.M)[1])
+            if not total:
+                raise SystemExit(f"count: nothing was counted of {name}")
+            found[name] = round(total / int(number)), round(1000 * int(allocations) / int(number)), unit
+    return found
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
+        it.bind(("0.0.0.0", 0))
+        return it.getsockname()[1]
+
+
+def transport_stream(path):
+    """Writes SECONDS of MBIT Mbit/s, video that compresses badly."""
+    picture = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25,noise=alls=50:allf=t", "-t", SECONDS]
+    rate = f"{MBIT - 1}M"
+    video = ["-c:v", "mpeg2video", "-b:v", rate, "-minrate", rate, "-maxrate", rate, "-bufsize", "4M", "-g", 25]
+    run("ffmpeg", "-nostdin", "-v", "error", *picture, *video, "-f", "mpegts", "-muxrate", f"{MBIT}M", path)
+
+
+def traced(program):
+    """Returns the reports of both ends of a live stream, and the system calls of each: {end: (report, {call: number})}."""
+    strace = ("strace", "-c", "-f", "-U", "calls,name", "-o")
+    with tempfile.TemporaryDirectory() as folder:
+        transport_stream(f"{folder}/in.ts")
+        port = free_port()
+        to = dict(cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        args = {
+            "receive": [str(port), "/dev/null", "--json"],
+            "send": ["in.ts", "--to", f"127.0.0.1:{port}", "--to", f"127.0.0.2:{port}", "--json"],
+        }
+        processes, reports = {}, {}
+        try:
+            for end, of_end in args.items():
+                processes[end] = subprocess.Popen([*strace, f"{end}.txt", program, end, *of_end], start_new_session=True, **to)
+                if end == "receive":
+                    while "listening" not in (line := processes[end].stderr.readline()):
+                        if not line:
+                            raise SystemExit("count: braidcast receive did not begin to listen")
+            for end in ("send", "receive"):
+                out, said = processes[end].communicate(timeout=LONGEST)
+                if processes[end].returncode != 0:
+                    raise SystemExit(f"count: braidcast {end} failed: {said[-2000:]}")
+                table = pathlib.Path(folder, f"{end}.txt").read_text()
+                calls = {name: int(count) for count, name in re.findall(r"^\s*(\d+) (\w+)$", table, re.M)}
+                calls.pop("total", None)
+                reports[end] = json.loads(out), calls
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"count: a stream of {SECONDS} s took {LONGEST} s")
+        finally:
+            for it in processes.values():
+                if it.poll() is None:
+                    os.killpg(it.pid, signal.SIGKILL)
+    return reports
+
+
+def system_calls(program):
+    """Returns for both ends the system calls and wake-ups for 1,000 datagrams, and which calls are most; `None` if there were few."""
+    found = {}
+    for end, (report, calls) in traced(program).items():
+        key = "sent_packets" if end == "send" else "received_packets"
+        datagrams = sum(path[key] for path in paths_of(report))
+        if datagrams < 500 * SECONDS:
+            return None
+        most = sorted(calls.items(), key=lambda it: -it[1])[:5]
+        each = {name: round(count * 1000 / datagrams) for name, count in calls.items()}
+        found[end] = sum(each.values()), each.get("epoll_wait", 0), ", ".join(f"{name} {each[name]}" for name, _ in most)
+    return found
+
+
+def paths_of(report):
+    """Returns the paths of a report: a receiver's are those of its one stream."""
+    return report["paths"] if "paths" in report else report["streams"][0]["paths"]
+
+
+def compare_rows(found, baseline, here, partial):
+    """Prints the rows beside the baseline. Returns how many rows differ from it."""
+    other = [f"{key} is {here[key]}, there {was}" for key, was in baseline.get("surroundings", {}).items() if here[key] != was]
+    if other:
+        print(f"count: INSTRUCTIONS WERE NOT COMPARED: {'; '.join(other)} (make count-update where that is what CI has)")
+    wrong, known, allocated = 0, baseline.get("instructions", {}), baseline.get("allocations", {})
+    for row, (now, allocations, unit) in found.items():
+        was = known.get(row)
+        change = (now - was) / was if was else 0
+        print(
+            f"  {row:22} {now:>12,} instructions a {unit}" + (f" ({change:+.1%})" if was else " (new)")
+            + f", {allocations:,} allocations for 1,000")
+        if not was:
+            print(f"count: {row} has no baseline: {UPDATE}")
+            wrong += 1
+            continue
+        if not other and abs(change) > NOISE:
+            print(
+                f"count: {row} took {was:,} instructions a {unit} and takes {now:,} now, {change:+.1%} ({NOISE:.0%} is allowed): "
+                + (f"make it as cheap again, or {UPDATE}" if change > 0 else "make count-update keeps it so cheap"))
+            wrong += 1
+        # These depend on nothing but the code.
+        before = allocated.get(row, 0)
+        if abs(allocations - before) > max(NOISE * before, FEW):
+            print(
+                f"count: {row} allocated {before:,} times for 1,000 and does {allocations:,} times now: "
+                + (f"is a buffer cloned? Keep it from one {unit} to the next, or {UPDATE}" if allocations > before else "make count-update keeps that"))
+            wrong += 1
+    if not partial:
+        for row in known.keys() - found.keys():
+            print(f"count: {row} is in the baseline, and there is no such row: {UPDATE}")
+            wrong += 1
+    return wrong
+
+
+def compare_calls(found, ceilings):
+    """Prints the system calls beside their ceilings. Returns how many ends are above."""
+    wrong = 0
+    for end, (now, wakeups, which) in found.items():
+        at_most, besides, each = (ceilings[f"{end}, {it}"] for it in ("at most", "besides wake-ups", "for a wake-up"))
+        ceiling = min(at_most, round(besides + each * wakeups))
+        print(f"  {end:22} {now:>12,} system calls for 1,000 datagrams, {ceiling:,} at most ({which})")
+        if now > ceiling:
+            print(
+                f"count: braidcast {end} makes {now:,} system calls for 1,000 datagrams; with {wakeups:,} wake-ups {ceiling:,} are allowed. "
+                f"Most are {which}: batch them, or raise the ceiling in benches/count/baseline.json, and say in the commit why "
+                "(a line `loosened: …`)")
+            wrong += 1
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="write the baseline anew")
+    parser.add_argument("--rows", help="these rows alone, with commas between")
+    parser.add_argument("--calls", action="store_true", help="system calls alone")
+    args = parser.parse_args()
+    lacking = [it for it in ("valgrind", "strace", "ffmpeg") if not shutil.which(it)]
+    if lacking:
+        raise SystemExit(f"count: {', '.join(lacking)} must be installed: tools/setup.sh test does that")
+    began = time.monotonic()
+    baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    wrong, programs = 0, build()
+    if not args.calls:
+        program = programs["count"]
+        here = surroundings(program)
+        rows = instructions(program, args.rows.split(",") if args.rows else [])
+        if args.update:
+            baseline["surroundings"] = here
+            for part, column in (("instructions", 0), ("allocations", 1)):
+                kept = baseline.get(part, {}) if args.rows else {}
+                baseline[part] = kept | {row: it[column] for row, it in rows.items()}
+        wrong += compare_rows(rows, baseline, here, bool(args.rows))
+    may_trace = subprocess.run(["strace", "-c", "true"], capture_output=True).returncode == 0
+    if not args.rows and not may_trace:
+        print("count: SYSTEM CALLS WERE NOT COUNTED: strace may trace nothing here (a container without CAP_SYS_PTRACE?)")
+    elif not args.rows:
+        calls = system_calls(programs["braidcast"]) or system_calls(programs["braidcast"])
+        if calls:
+            wrong += compare_calls(calls, baseline["system_calls"])
+        else:
+            print("count: SYSTEM CALLS WERE NOT COUNTED: this machine is too busy for a live stream of 20 Mbit/s, twice")
+    if args.update:
+        BASELINE.write_text(json.dumps(baseline, indent=2) + "\n")
+    print(f"count: {'as the baseline has it' if not wrong else f'{wrong} differ from benches/count/baseline.json'} ({time.monotonic() - began:.0f} s)")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
