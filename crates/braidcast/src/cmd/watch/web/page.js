@@ -160,7 +160,7 @@ function draw() {
   });
   bars.fillStyle = colour('faint');
   bars.fillText(`up to here: ${most} frames late or dropped in a second`, 2, 10);
-  bars.fillText(rows.length > 1 ? `${span(rows.length)} ago` : '', 2, high - 2);
+  bars.fillText(`${span(places)} ago`, 2, high - 2);
   bars.textAlign = 'right';
   bars.fillText('now', wide - 2, high - 2);
   bars.textAlign = 'left';
