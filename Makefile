@@ -43,7 +43,7 @@ help:
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make semver  what broke in the libraries' public items since the last version, by cargo-semver-checks (BASELINE=REVISION for another one)"
 	@echo "make other-systems  compiles for macOS and Windows what does not need Linux"
-	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
+	@echo "make miri    tests of core, of the codes and of records under Miri (nightly compiler)"
 	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
 	@echo "make gst-plugin  GStreamer's elements braidcastsink and braidcastsrc, installed for this user; make plugin-test tests them"
 	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
@@ -141,8 +141,8 @@ other-systems:
 	@tools/other-systems.sh
 
 miri:
-	$(call step,Miri over the kernels)
-	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation RUSTFLAGS='-C target-feature=+avx2,+gfni' cargo +nightly miri test --package braidcast-fec --test it kernels::
+	$(call step,Miri)
+	@tools/miri.sh
 
 reference:
 	cargo run --locked --quiet --package braidcast -- generate reference >docs/reference.md
