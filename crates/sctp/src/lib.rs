@@ -76,7 +76,7 @@ pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};
 pub use braidcast_core::Misuse;
 pub use braidcast_fec::Code;
 pub use braidcast_mpath::{PathSelection, RetransmissionPolicy, SchedulerKind};
-pub use braidcast_queue::{Limits, Method, Priority as MessagePriority, Why};
+pub use braidcast_queue::{Frame, Limits, Method, NeededBy, Priority as MessagePriority, Why};
 pub use braidcast_rate::{RateLimits, RateOptions, RateReport};
 pub use braidcast_secure::{Fingerprint, KeyKind, Standing};
 pub use endpoint::{AssociationId, Endpoint};

@@ -70,6 +70,9 @@ pub struct SendOptions {
     /// How important it is to a queue that heeds it ([`Options::queue`](crate::Options)). Default
     /// the most important.
     pub priority: braidcast_queue::Priority,
+    /// The frame of media that it belongs to, so that a queue that heeds frames discards what could
+    /// not be shown ([`Options::queue`](crate::Options)). Default `None`: it stands alone.
+    pub frame: Option<braidcast_queue::Frame>,
 }
 
 /// Rank of a stream: all that waits in streams of a lower number goes first (PRCMT §4.4). 0 to 7,

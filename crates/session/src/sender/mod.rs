@@ -50,15 +50,6 @@ enum Phase {
     Closed,
 }
 
-/// What the messages of one unit share, and which of them this is.
-#[derive(Clone, Copy, Debug)]
-struct Envelope {
-    sequence: u64,
-    part: u16,
-    parts: u16,
-    again: bool,
-}
-
 /// The sending end of a session.
 ///
 /// A session is more than an association: when one ends for any reason but the user's own end or a
@@ -87,6 +78,7 @@ pub struct Sender {
     given_up: GivenUp,
     /// The receiver understands packets that are packed.
     packs: bool,
+    frames: mapping::Frames,
     newest: Newest,
     transfer: Transfer,
     account: Account,
@@ -164,6 +156,7 @@ impl Sender {
             last_abandoned: None,
             given_up: GivenUp::default(),
             packs: false,
+            frames: mapping::Frames::default(),
             newest: Newest::default(),
             transfer: Transfer::default(),
             account: Account::default(),
@@ -218,15 +211,16 @@ impl Sender {
             let latency = (!self.options.reliable).then_some(self.options.latency);
             tell::captured(sequence, &unit, parts.as_ref().map_or(1, Vec::len), latency)
         });
+        let frame = self.frames.next(sequence, &unit, Some(unit.first_captured + self.options.latency));
         let handed = if over {
             false
         } else {
             self.next_sequence += 1;
-            self.transmit(now, &unit, parts.as_deref(), sequence, false).is_ok()
+            self.transmit(now, &unit, parts.as_deref(), (sequence, Some(frame)), false).is_ok()
         };
         if handed || (self.phase == Phase::Waiting && !over) {
             self.account.counts.bytes[kind] += bytes;
-            self.keep(now, unit, sequence, handed);
+            self.keep(now, Recent { sequence, frame, handed, unit });
         } else {
             self.account.counts.unsent[kind] += 1;
             self.options.events.tell(now, stream, || tell::unsent(sequence, unit.kind));
@@ -236,20 +230,6 @@ impl Sender {
         }
         self.pump(now);
         None
-    }
-
-    /// Keeps a unit for as long as another association may have to carry it.
-    fn keep(&mut self, now: Instant, unit: Unit, sequence: u64, handed: bool) {
-        if self.options.reliable {
-            return self.transfer.push_sent(unit);
-        }
-        let (latency, limit) = (self.options.latency, self.options.buffer);
-        let counts = &mut self.account.counts;
-        self.newest.push(now, latency, limit, Recent { sequence, handed, unit }, |unit| {
-            let kind = unit.kind.index();
-            counts.unsent[kind] += 1;
-            counts.bytes[kind] = counts.bytes[kind].saturating_sub(unit.bytes.len() as u64);
-        });
     }
 
     /// Returns `true` if a unit of a reliable session can go now.
@@ -408,7 +388,7 @@ impl Sender {
             let unit = unit.clone();
             let sequence = self.next_sequence;
             self.next_sequence += 1;
-            if self.transmit(now, &unit, None, sequence, true).is_err() {
+            if self.transmit(now, &unit, None, (sequence, None), true).is_err() {
                 break;
             }
             self.transfer.advance();
@@ -473,11 +453,11 @@ impl Sender {
         self.transfer.ask();
         let latency = self.options.latency;
         for recent in self.newest.take() {
-            let Recent { sequence, handed, unit } = recent;
+            let Recent { sequence, frame, handed, ref unit } = recent;
             let of_use = unit.first_captured + latency > now;
-            let parts = mapping::parts(&unit);
-            let taken = of_use && self.transmit(now, &unit, parts.as_deref(), sequence, handed).is_ok();
-            self.keep(now, unit, sequence, handed || taken);
+            let (parts, named) = (mapping::parts(unit), (sequence, Some(frame)));
+            let taken = of_use && self.transmit(now, unit, parts.as_deref(), named, handed).is_ok();
+            self.keep(now, Recent { handed: handed || taken, ..recent });
         }
     }
 

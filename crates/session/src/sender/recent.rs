@@ -1,5 +1,7 @@
+use super::Sender;
 use braidcast_core::Instant;
 use braidcast_media::Unit;
+use braidcast_sctp::Frame;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -9,6 +11,8 @@ pub(super) struct Recent {
     pub(super) sequence: u64,
     /// An association has had it.
     pub(super) handed: bool,
+    /// What the transport is told of it.
+    pub(super) frame: Frame,
     pub(super) unit: Unit,
 }
 
@@ -64,5 +68,21 @@ impl Newest {
 
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+impl Sender {
+    /// Keeps a unit for as long as another association may have to carry it.
+    pub(super) fn keep(&mut self, now: Instant, recent: Recent) {
+        if self.options.reliable {
+            return self.transfer.push_sent(recent.unit);
+        }
+        let (latency, limit) = (self.options.latency, self.options.buffer);
+        let counts = &mut self.account.counts;
+        self.newest.push(now, latency, limit, recent, |unit| {
+            let kind = unit.kind.index();
+            counts.unsent[kind] += 1;
+            counts.bytes[kind] = counts.bytes[kind].saturating_sub(unit.bytes.len() as u64);
+        });
     }
 }

@@ -4,6 +4,7 @@ mod account;
 mod chaos;
 mod common;
 mod early;
+mod elementary;
 mod live;
 mod marking;
 mod queue;
