@@ -1,7 +1,7 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
 MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-bindings more-systems more-asan more-tsan more-miri
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -23,6 +23,10 @@ CHAOS_MINUTES ?= 60
 # Crates whose unit tests `make quick` runs.
 QUICK := $(foreach crate,core queue fec cc mpath rate media secure sctp dccp sim session trace viz lab,--package braidcast-$(crate))
 
+# What `make survey` draws. Constants are chosen on even seeds and judged on odd ones.
+SETS ?= 60
+SEED ?= 1
+
 step = @printf '\n==> %s\n' '$(1)'; tools/steps.py begin '$(1)'
 
 help:
@@ -39,6 +43,8 @@ help:
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lab-check  every claim on fewer and shorter runs, in ten minutes; fails where a verdict is another one than in crates/lab/verdicts.toml"
 	@echo "make hooks   lets git check each commit's message, and the assertions that it loses (tools/hooks)"
+	@echo "make survey  links drawn at random: where does one more hurt? Default options beside the other schedulers, on seed $(SEED) (SEED=N: even to"
+	@echo "             choose constants, odd to judge them; SETS=N; SURVEY_FLAGS for more, such as --latency 1s); some 20 minutes of CPU"
 	@echo "make lint    formatting, layers, words, facts, licences and clippy only"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make semver  what broke in the libraries' public items since the last version, by cargo-semver-checks (BASELINE=REVISION for another one)"
@@ -325,6 +331,15 @@ more-tsan:
 	@tools/steps.py 1200 tools/sanitize.sh thread
 more-miri:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory miri
+# Loads that the first link carries, and loads for which all links are needed; two links and three.
+# No scheduler here has the rule of a peer: SRTLA and others are measured as programs (make field).
+survey: BESIDE := $(foreach name,ecf daps by-rate lowest-delay redundant,--beside scheduler=$(name))
+survey:
+	@tools/setup.sh lab
+	cargo build --locked --release --quiet --package braidcast
+	@for draw in '2 --load 0.45,1' '3 --load 0.45,1' '2 --load 1,2.2' '3 --load 1.1,2.5'; do \
+	  $(or $(CARGO_TARGET_DIR),target)/release/braidcast lab survey --links $$draw --sets $(SETS) --seed $(SEED) --runs 2 --show 5 $(BESIDE) \
+	    $(SURVEY_FLAGS) || exit; echo; done
 
 # NEON, where a cross linker and an emulator are installed; else a line says what lacks.
 neon:

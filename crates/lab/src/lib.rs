@@ -28,6 +28,7 @@ mod run;
 pub mod scenario;
 mod simulate;
 mod stats;
+pub mod survey;
 
 pub use run::{Job, Request, run_all};
 pub use scenario::{Scenario, Wrong};

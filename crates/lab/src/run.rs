@@ -222,6 +222,18 @@ impl<'a> Job<'a> {
         lock(&singles).pop().unwrap_or_else(|| self.results(&[]))
     }
 
+    /// Runs everything on this thread, one run after the other. Calls `progress` after each. None if `stop` ended it.
+    pub(crate) fn run_here(&self, stop: &AtomicBool, progress: &dyn Fn()) -> Option<Results> {
+        let all = (0..self.points.len()).flat_map(|point| (0..self.runs).map(move |run| (point, run)));
+        let one = |(point, run): (usize, u32)| {
+            let single = self.single(&self.points[point], run, stop)?;
+            progress();
+            Some(Some(single))
+        };
+        let singles = all.map(one).collect::<Option<Vec<_>>>()?;
+        Some(self.results(&singles))
+    }
+
     /// All its runs, the longest first, so that the cores have work to the end.
     fn order(&self) -> Vec<(usize, u32)> {
         let mut points: Vec<usize> = (0..self.points.len()).collect();

@@ -32,9 +32,54 @@ pub fn mean_ci95(values: &[f64]) -> (f64, Option<f64>) {
     (mean, Some(t975(values.len() - 1) * (variance / n).sqrt()))
 }
 
+/// Returns the bounds of a share of which `hits` of `all` were seen, 0 to 1, with 95 % (Wilson's score
+/// interval: NIST/SEMATECH e-Handbook, §7.2.4.1).
+pub(crate) fn share_ci95(hits: usize, all: usize) -> (f64, f64) {
+    const Z: f64 = 1.959_964;
+    if all == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, share) = (all as f64, hits as f64 / all as f64);
+    let middle = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    ((middle - half).max(0.0), (middle + half).min(1.0))
+}
+
+/// Returns the sum of the second values over that of the first, and half the width of its 95 % interval, by
+/// the residuals of the ratio (Cochran, Sampling Techniques, §6.4); no interval for fewer than two pairs.
+pub(crate) fn ratio_ci95(pairs: &[(f64, f64)]) -> (f64, Option<f64>) {
+    let (below, above) = pairs.iter().fold((0.0, 0.0), |(x, y), pair| (x + pair.0, y + pair.1));
+    if below == 0.0 {
+        return (0.0, None);
+    }
+    let (ratio, mean) = (above / below, below / pairs.len() as f64);
+    let residuals: Vec<f64> = pairs.iter().map(|(x, y)| (y - ratio * x) / mean).collect();
+    (ratio, mean_ci95(&residuals).1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_have_the_intervals_of_the_handbook() {
+        // §7.2.4.1: 4 of 20 defective; Wilson's two-sided bounds are 0.0807 and 0.4160.
+        let (low, high) = share_ci95(4, 20);
+        assert!((low - 0.0807).abs() < 1e-4 && (high - 0.4160).abs() < 1e-4, "{low} {high}");
+        assert_eq!(share_ci95(0, 0), (0.0, 1.0));
+        let ((low, some), (less, high)) = (share_ci95(0, 50), share_ci95(50, 50));
+        assert!(low == 0.0 && (0.05..0.08).contains(&some) && (0.92..0.95).contains(&less) && high == 1.0);
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_sums_and_as_sure_as_its_residuals() {
+        let (ratio, ci) = ratio_ci95(&[(100.0, 50.0), (80.0, 40.0), (60.0, 30.0)]);
+        assert!((ratio - 0.5).abs() < 1e-12 && ci.unwrap() < 1e-12, "{ci:?}");
+        // Residuals -1/3, 1/3 about 2/3 with a mean of 1.5: sd 0.314, standard error 0.222, t(1) 12.7.
+        let (ratio, ci) = ratio_ci95(&[(1.0, 1.0), (2.0, 1.0)]);
+        assert!((ratio - 2.0 / 3.0).abs() < 1e-12 && (ci.unwrap() - 12.7062 * 2.0 / 9.0).abs() < 1e-4, "{ci:?}");
+        assert_eq!([ratio_ci95(&[]), ratio_ci95(&[(0.0, 0.0)])], [(0.0, None); 2]);
+    }
 
     #[test]
     fn intervals_are_those_of_the_textbook() {

@@ -1,4 +1,4 @@
-use super::values;
+use super::{LabSurveyArgs, values};
 use braidcast_sim::link::parse;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -24,6 +24,8 @@ pub(crate) enum LabCommand {
     Check(LabCheckArgs),
     /// Make a clip (sizes and times of frames) from a recording, for `live` experiments
     Clip(LabClipArgs),
+    /// Draw sets of links at random, and count where one more link makes it worse
+    Survey(LabSurveyArgs),
 }
 
 /// `braidcast lab list`.

@@ -140,7 +140,12 @@ fn the_page_of_experiments_and_keys_is_what_the_program_makes() {
 #[test]
 fn every_field_of_a_document_is_described() {
     let described = read(&root().join("docs/fields.md"));
-    for args in ["emulate 127.0.0.1:0 127.0.0.1:9 --duration 50ms --json", "lab list --json", "key new --json"] {
+    for args in [
+        "emulate 127.0.0.1:0 127.0.0.1:9 --duration 50ms --json",
+        "lab list --json",
+        "key new --json",
+        "lab survey --sets 1 --runs 1 --duration 1s --json --quiet",
+    ] {
         let mut names = BTreeSet::new();
         collect(&Test::new(args).run().json(), &mut names);
         for name in names {

@@ -30,6 +30,7 @@ help! {
     lab_run: "lab run --help",
     lab_check: "lab check --help",
     lab_clip: "lab clip --help",
+    lab_survey: "lab survey --help",
     demo: "demo --help",
     key: "key --help",
     viz: "viz --help",

@@ -8,6 +8,7 @@ mod progress;
 mod run;
 mod show;
 mod store;
+mod survey;
 
 use crate::args::{Common, LabArgs, LabCommand};
 use crate::failure::{Failure, Outcome};
@@ -20,6 +21,7 @@ pub(super) fn run(args: &LabArgs, common: &Common) -> Outcome {
         LabCommand::Report(args) => store::report(args, common),
         LabCommand::Check(args) => check::run(args, common),
         LabCommand::Clip(args) => clip::run(args),
+        LabCommand::Survey(args) => survey::run(args, common),
     }
 }
 
