@@ -14,7 +14,7 @@ declare -A may=(
     [emulate]="driver sim"
     [socket]="driver sctp secure"
     [session]="queue fec mpath rate media sctp dccp"
-    [lab]="session sctp dccp cc mpath sim driver emulate media trace"
+    [lab]="session sctp dccp cc mpath rate sim driver emulate media trace"
     [viz]="trace sctp dccp"
     [testing]=""
 )

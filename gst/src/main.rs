@@ -13,7 +13,7 @@ mod needs;
 mod parts;
 mod pipeline;
 
-use braidcast_gst::follow::Profile;
+use braidcast_rate::Profile;
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// test, camera, a device (for example /dev/video0), screen, a FILE, or gst:PIPELINE
     pub(crate) input: String,
     /// live: each frame is as large as it may be; quality: the mean over a second is
-    #[arg(long, value_enum, default_value_t = Profile::Live)]
+    #[arg(long, default_value_t = Profile::Live)]
     pub(crate) profile: Profile,
     /// GStreamer's element that encodes
     #[arg(long, default_value = "x264enc")]

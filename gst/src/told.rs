@@ -1,21 +1,29 @@
 //! What stdin says.
 
+use braidcast_rate::Allowance;
 use serde::Deserialize;
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What an encoder may make: what is of use here of a line of `--rate-report`.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-pub struct Allowance {
-    /// The next frame, its share of the transport stream included.
-    pub next_frame_bits: u64,
-    #[serde(rename = "video_bits_per_second")]
-    pub video_rate: f64,
-    #[serde(rename = "smoothed_bits_per_second")]
-    pub smoothed_rate: f64,
-    /// `true` if there is a receiver.
-    pub connected: bool,
+/// What an encoder needs of a line of `--rate-report`.
+#[derive(Deserialize)]
+struct Line {
+    next_frame_bits: u64,
+    video_bits_per_second: f64,
+    smoothed_bits_per_second: f64,
+    connected: bool,
+}
+
+impl From<Line> for Allowance {
+    fn from(line: Line) -> Self {
+        Self {
+            next_frame_bits: line.next_frame_bits,
+            video_rate: line.video_bits_per_second,
+            smoothed_rate: line.smoothed_bits_per_second,
+            connected: line.connected,
+        }
+    }
 }
 
 /// The latest, and when it came.
@@ -26,8 +34,8 @@ impl Told {
     /// Reads lines until they end. What makes no sense is left out: the next line comes soon.
     pub fn read(&self, lines: impl BufRead) {
         for line in lines.lines().map_while(Result::ok) {
-            if let Ok(allowance) = serde_json::from_str(&line) {
-                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((allowance, Instant::now()));
+            if let Ok(line) = serde_json::from_str::<Line>(&line) {
+                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((line.into(), Instant::now()));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! How x264enc is told to follow.
 
-use crate::follow::Profile;
+use braidcast_rate::Profile;
 
 /// The element as `gst-launch-1.0` takes it, named `encoder`, beginning at `first` bit/s.
 pub fn words(profile: Profile, fps: i32, first: u64) -> String {

@@ -29,7 +29,9 @@ pub mod scenario;
 mod simulate;
 mod stats;
 pub mod survey;
+mod x264;
 
 pub use run::{Job, Request, run_all};
 pub use scenario::{Scenario, Wrong};
 pub use stats::mean_ci95;
+pub use x264::X264Sizes;

@@ -13,14 +13,17 @@
 //!
 //! [`RateGuide`] does so for senders that see their paths, as over SCTP; [`Allowed`] where
 //! congestion control says a rate itself, as over DCCP.
+//! [`Follower`] makes of the report what an encoder is set to, or leaves a frame out.
 
 mod allowed;
+mod follow;
 mod guide;
 mod input;
 mod path;
 mod report;
 
 pub use allowed::Allowed;
+pub use follow::{Allowance, Follower, Profile, Verdict};
 pub use guide::{RateGuide, View};
 pub use path::PathSample;
 pub use report::{RateLimits, RateOptions, RateReport};

@@ -14,8 +14,8 @@ mod shown;
 mod xstream;
 
 use aimd::Aimd;
-use braidcast_gst::follow::{Follower, Profile};
 use braidcast_gst::x264;
+use braidcast_rate::{Follower, Profile};
 use braidcast_session::RateLimits;
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::{Rate, Trace};
@@ -57,7 +57,7 @@ struct Args {
     /// The clip, YUV4MPEG2; without one a model of x264's sizes encodes
     #[arg(long)]
     clip: Option<PathBuf>,
-    #[arg(long, value_enum, default_value_t = Profile::Live)]
+    #[arg(long, default_value_t = Profile::Live)]
     profile: Profile,
     #[arg(long, default_value_t = 30)]
     fps: i32,

@@ -3,8 +3,7 @@
 use crate::aimd::{Aimd, Seen};
 use crate::known::Known;
 use braidcast_core::Instant;
-use braidcast_gst::follow::{Follower, Verdict};
-use braidcast_gst::told::Allowance;
+use braidcast_rate::{Allowance, Follower, Verdict};
 use braidcast_sctp::PathState;
 use braidcast_session::Sender;
 use std::time::Duration;

@@ -1,14 +1,35 @@
 //! Derives the encoder's rate from the size that the next frame may have.
 
-use crate::told::Allowance;
-use clap::ValueEnum;
-use std::time::Duration;
+use core::time::Duration;
 
 /// How closely the encoder follows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
+    /// Each frame is as large as it may be.
     Live,
+    /// The mean over a second is.
     Quality,
+}
+
+braidcast_core::named! {
+    /// Both, by the names that flags take.
+    Profile, "profile" {
+        "live" => Live,
+        "quality" => Quality,
+    }
+}
+
+/// What an encoder needs of a [`RateReport`](crate::RateReport).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Allowance {
+    /// Bits of the next frame, its share of the transport stream included.
+    pub next_frame_bits: u64,
+    /// What is left for video in the next second, bit/s.
+    pub video_rate: f64,
+    /// The rate of the stream, smoothed over two seconds, bit/s.
+    pub smoothed_rate: f64,
+    /// `true` if there is a receiver.
+    pub connected: bool,
 }
 
 impl Profile {
@@ -53,8 +74,8 @@ pub enum Verdict {
     Encode(Option<u64>),
 }
 
-/// Follows what is said.
-#[derive(Debug)]
+/// Follows what is said. The same code runs in `braidcast-encode` and in the lab.
+#[derive(Clone, Debug)]
 pub struct Follower {
     profile: Profile,
     fps: f64,
@@ -73,6 +94,8 @@ pub struct Follower {
 }
 
 impl Follower {
+    /// Returns a follower that has heard nothing yet. `fps` is frames in a second, 1 to 240; the limits
+    /// are bit/s of the stream.
     pub fn new(profile: Profile, fps: i32, (least, greatest): (u64, u64)) -> Self {
         Self {
             profile,
