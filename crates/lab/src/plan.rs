@@ -103,17 +103,28 @@ impl Plan {
                     Host::Dccp(Box::new(DccpHost::receiver(&back, run.duration, &receiver))),
                 ),
                 Agent::Live => {
-                    let timeline = Arc::new(Timeline::new(&flow.live.clip, run.duration));
+                    let timeline = match flow.live.encoder {
+                        None => Timeline::new(&flow.live.clip, run.duration),
+                        Some(_) => Timeline::default(),
+                    };
+                    let timeline = Arc::new(timeline);
                     let begins = begin + flow.live.lead;
                     (
                         Host::LiveSender(Box::new(LiveSender::host(
                             &there,
                             Arc::clone(&timeline),
+                            run.duration,
                             begin,
                             begins,
                             &sender,
                         ))),
-                        Host::LiveReceiver(Box::new(LiveReceiver::host(&back, timeline, begins, &receiver))),
+                        Host::LiveReceiver(Box::new(LiveReceiver::host(
+                            &back,
+                            timeline,
+                            run.duration,
+                            begins,
+                            &receiver,
+                        ))),
                     )
                 }
                 Agent::Tcp | Agent::Udp => (

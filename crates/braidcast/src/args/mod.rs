@@ -28,7 +28,7 @@ pub(crate) use lab::{LabArgs, LabCheckArgs, LabClipArgs, LabCommand, LabKind, La
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::{SendArgs, StreamArgs};
-pub(crate) use survey::LabSurveyArgs;
+pub(crate) use survey::{LabSurveyArgs, SurveyEncoder};
 pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 pub(crate) use viz::VizArgs;
 pub(crate) use watch::{FiguresArgs, WatchArgs};

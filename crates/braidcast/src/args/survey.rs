@@ -1,16 +1,17 @@
 use super::values;
 use braidcast_lab::survey::{Kind, MAX_LINKS};
 use braidcast_sim::link::parse;
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// `braidcast lab survey`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A set is hurt if all links together show over 1 point less of the frames than the best subset of them. Ctrl-C ends early; the same command
-goes on from there. Choose constants on surveys with even seeds, and judge them on odd ones.
+A set is hurt if all links together show over 1 point less of the frames than the best subset of them.
+Ctrl-C ends early, and the same command goes on from there.
+Choose constants on surveys with even seeds, and judge them on odd ones.
 
 Examples:
   braidcast lab survey
@@ -18,6 +19,7 @@ Examples:
   braidcast lab survey --beside scheduler=ecf --beside 'scheduler=ecf; fec=tetrys:10,9,43'
   braidcast lab survey --kinds drawn,operators --sets 200 --json
   braidcast lab survey --bulk --buffer 64KiB --runs 2 --duration 40s --beside scheduler=blest
+  braidcast lab survey --encoder follow
   braidcast lab survey --set-index 17 --scenario set-17.toml")]
 pub(crate) struct LabSurveyArgs {
     /// How many sets of links to draw
@@ -56,9 +58,12 @@ pub(crate) struct LabSurveyArgs {
     /// How many of the worst sets to name
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub(crate) show: usize,
-    /// Where to keep what is done until all is
+    /// Folder for what is done until all is, and then for the sums, for `lab report`
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) results: PathBuf,
+    /// Video whose encoder follows, in place of a clip: is it on time, does it freeze, what rate does it reach?
+    #[arg(long, value_name = "HOW", value_enum, conflicts_with_all = ["bulk", "clip"])]
+    pub(crate) encoder: Option<SurveyEncoder>,
     /// Bulk transfers over SCTP in place of a clip: is it ever slower over all links?
     #[arg(long, conflicts_with_all = ["load", "latency", "clip"], help_heading = "Bulk transfers")]
     pub(crate) bulk: bool,
@@ -71,6 +76,13 @@ pub(crate) struct LabSurveyArgs {
     /// Write that set as a scenario for `lab run FILE --viz`, and run nothing
     #[arg(long, value_name = "FILE", requires = "set_index", help_heading = "One set")]
     pub(crate) scenario: Option<PathBuf>,
+}
+
+/// How an encoder sets its rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SurveyEncoder {
+    /// Each frame is what the sender says it may be, as with `braidcast encode`
+    Follow,
 }
 
 fn links(text: &str) -> Result<(usize, usize), String> {

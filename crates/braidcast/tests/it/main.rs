@@ -21,6 +21,7 @@ mod pcap;
 mod perf;
 mod service;
 mod sessions;
+mod survey;
 mod trace;
 mod transfer;
 mod tunnel;

@@ -16,7 +16,7 @@ pub use dccp::{DccpHost, DccpSample};
 pub use encoder::Rate;
 pub use frame_log::{Frame, FrameId, FrameLog};
 pub use jitter_buffers::JitterBuffers;
-pub use live::{Came, LiveReceiver, LiveSample, LiveSender};
+pub use live::{Came, Camera, LiveReceiver, LiveSample, LiveSender, Taken};
 pub use plain::PlainHost;
 pub use samples::Samples;
 pub use sctp::{Arrival, Delivered, Header, SctpHost, SctpReceiver, SctpSender, Snapshot};

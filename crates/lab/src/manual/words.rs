@@ -146,6 +146,9 @@ const LIVE: Words = &[
     ("early", "as `receive --early`"),
     ("reinject", "what would be late over its path goes over another one too, if that has room, as `send` does (true)"),
     ("lead", "how long the session exists before the clip begins (3s)"),
+    ("encoder", "`follow`: in place of a clip, video whose encoder makes what the sender says it may (`off`)"),
+    ("rate_range", "the rates that the encoder is able to make (100kbit-6mbit)"),
+    ("fps", "frames in a second of that encoder (30)"),
     ("clip", "`test-1.7` (default), `test-3.6`, `bunny-1.7`, `bunny-3.6`, or a file beside the scenario"),
     ("rate", "scales the video so that the clip has this rate, for example 5mbit"),
 ];

@@ -10,11 +10,13 @@
 mod capacity;
 mod choice;
 mod fit;
+mod rates;
 
 #[cfg(test)]
 use capacity::Chance;
 pub(crate) use capacity::{Route, chances};
 pub(crate) use choice::{Possible, possible};
+pub(crate) use rates::{Frames, sizes};
 
 use crate::clip::FrameKind;
 use core::time::Duration;

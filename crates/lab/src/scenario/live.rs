@@ -5,7 +5,7 @@ use super::value::{Setting, Settings, Value};
 use super::wrong::Wrong;
 use crate::clip::Clip;
 use crate::recording;
-use braidcast_session::SenderOptions;
+use braidcast_session::{RateLimits, SenderOptions};
 use braidcast_sim::link::parse;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -23,6 +23,17 @@ pub struct LiveSpec {
     pub early: bool,
     /// How long the session is there before the clip begins. Default: 3 s.
     pub lead: Duration,
+    /// What makes the frames in place of the clip, if it follows what the sender says.
+    pub encoder: Option<Encoding>,
+}
+
+/// An encoder that follows what the sender says it may make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Encoding {
+    /// Frames in a second. Default: 30.
+    pub fps: u32,
+    /// The rates that it is able to make. Default: 100 kbit/s to 6 Mbit/s, as `braidcast encode`.
+    pub limits: RateLimits,
 }
 
 /// While the section is read.
@@ -30,6 +41,16 @@ struct Draft {
     sender: SenderOptions,
     early: bool,
     lead: Duration,
+    follows: bool,
+    encoding: Encoding,
+}
+
+impl Draft {
+    fn new(sender: SenderOptions) -> Self {
+        let limits = RateLimits { least: 100_000, greatest: 6_000_000 };
+        let encoding = Encoding { fps: 30, limits };
+        Self { sender, early: false, lead: Duration::from_secs(3), follows: false, encoding }
+    }
 }
 
 const KEYS: &[Key<Draft>] = &[
@@ -57,6 +78,12 @@ const KEYS: &[Key<Draft>] = &[
     key("retransmission", |it, v| put(&mut it.sender.retransmission, word(v))),
     key("reinject", |it, v| put(&mut it.sender.reinject, flag(v))),
     key("lead", |it, v| put(&mut it.lead, time(v))),
+    key("encoder", |it, v| match (v.says("follow"), v.says("off")) {
+        (false, false) => Err(format!("`{v}` is not `follow` or `off`")),
+        (follows, _) => put(&mut it.follows, Ok(follows)),
+    }),
+    key("rate_range", |it, v| put(&mut it.encoding.limits, range(v))),
+    key("fps", |it, v| put(&mut it.encoding.fps, whole(v, 1, 240))),
     // Read by `Clips`.
     key("clip", |_, _| Ok(())),
     key("rate", |_, _| Ok(())),
@@ -64,8 +91,7 @@ const KEYS: &[Key<Draft>] = &[
 
 /// For the manual.
 pub(super) fn accepted() -> Vec<(&'static str, String)> {
-    let mut draft = Draft { sender: SenderOptions::default(), early: false, lead: Duration::ZERO };
-    keys::accepted(KEYS, &mut draft)
+    keys::accepted(KEYS, &mut Draft::new(SenderOptions::default()))
 }
 
 /// Longest latency that the header of a unit holds.
@@ -75,7 +101,7 @@ impl LiveSpec {
     /// What `tables`, the flow's own one last, say.
     pub(super) fn new(tables: [(&Settings, &str); 2], clips: &mut Clips<'_>) -> Result<Self, Wrong> {
         let sender = SenderOptions { skip_tsns: true, ..SenderOptions::default() };
-        let mut draft = Draft { sender, early: false, lead: Duration::from_secs(3) };
+        let mut draft = Draft::new(sender);
         let find = |key: &str| tables.iter().rev().find_map(|(table, _)| table.get(key));
         for (table, section) in tables {
             apply(KEYS, &mut draft, table, section)?;
@@ -85,7 +111,11 @@ impl LiveSpec {
             return Err(Wrong::new(place, "the latency is 0, or longer than 71 minutes", "write for example 500ms"));
         }
         let clip = clips.load(find("clip"), find("rate"))?;
-        Ok(Self { clip, sender: draft.sender, early: draft.early, lead: draft.lead })
+        let Draft { mut sender, early, lead, follows, encoding } = draft;
+        if follows {
+            sender.encoder = encoding.limits;
+        }
+        Ok(Self { clip, sender, early, lead, encoder: follows.then_some(encoding) })
     }
 }
 
@@ -148,6 +178,17 @@ fn within(value: &Value, least: Duration) -> Result<Duration, String> {
     let most = Duration::from_secs(60);
     let inside = time(value).map(|it| (least..=most).contains(&it).then_some(it))?;
     inside.ok_or_else(|| format!("`{value}` is not a time from {least:?} to {most:?}"))
+}
+
+/// `LEAST-GREATEST`, as `braidcast encode --rate-range` has it.
+fn range(value: &Value) -> Result<RateLimits, String> {
+    let text = value.to_string();
+    let rates = text.split_once('-').and_then(|(least, greatest)| {
+        let rate = |text: &str| parse::rate(text.trim()).ok();
+        rate(least).zip(rate(greatest)).filter(|(least, greatest)| least <= greatest)
+    });
+    let limits = rates.map(|(least, greatest)| RateLimits { least, greatest });
+    limits.ok_or_else(|| format!("`{text}` is not a range of rates; write for example 300kbit-8mbit"))
 }
 
 fn bits(value: &Value) -> Result<u64, String> {

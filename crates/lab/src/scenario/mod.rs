@@ -17,7 +17,7 @@ mod wrong;
 pub use findings::{Claim, Extent, Found, KnownDifference, Names};
 pub use flow::{Agent, FlowSpec, Traffic};
 pub use link::LinkSpec;
-pub use live::LiveSpec;
+pub use live::{Encoding, LiveSpec};
 pub use network::{NetworkSpec, Wrap};
 pub use value::{Setting, Settings, Value};
 pub use wrong::{Places, Wrong};

@@ -2,6 +2,7 @@
 
 use super::bulk::{BulkJudged, BulkSums};
 use super::clip::{ClipJudged, ClipSums};
+use super::encoder::{EncoderJudged, EncoderSums};
 use super::{SetResult, What};
 use crate::stats::{mean_ci95, ratio_ci95, share_ci95};
 use serde::Serialize;
@@ -12,6 +13,8 @@ use serde::Serialize;
 pub enum Judged {
     /// A clip.
     Clip(ClipJudged),
+    /// An encoder that follows.
+    Encoder(EncoderJudged),
     /// A bulk transfer.
     Bulk(BulkJudged),
 }
@@ -22,6 +25,8 @@ pub enum Judged {
 pub enum Sums {
     /// Of a clip.
     Clip(ClipSums),
+    /// Of an encoder that follows.
+    Encoder(EncoderSums),
     /// Of bulk transfers.
     Bulk(BulkSums),
 }
@@ -31,6 +36,7 @@ impl Judged {
     pub fn of(what: What, result: &SetResult) -> Option<Self> {
         match what {
             What::Clip => ClipJudged::of(result).map(Self::Clip),
+            What::Encoder => EncoderJudged::of(result).map(Self::Encoder),
             What::Bulk { .. } => BulkJudged::of(result).map(Self::Bulk),
         }
     }
@@ -39,6 +45,7 @@ impl Judged {
     pub const fn rank(&self) -> f64 {
         match self {
             Self::Clip(it) => it.difference,
+            Self::Encoder(it) => it.rank(),
             Self::Bulk(it) => it.of_best_percent,
         }
     }
@@ -47,6 +54,7 @@ impl Judged {
     pub fn cells(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Clip(it) => it.cells(),
+            Self::Encoder(it) => it.cells(),
             Self::Bulk(it) => it.cells(),
         }
     }
@@ -65,6 +73,7 @@ impl Sums {
         }
         match what {
             What::Clip => Self::Clip(ClipSums::of(&those!(Clip))),
+            What::Encoder => Self::Encoder(EncoderSums::of(&those!(Encoder))),
             What::Bulk { .. } => Self::Bulk(BulkSums::of(&those!(Bulk))),
         }
     }
@@ -73,7 +82,17 @@ impl Sums {
     pub fn figures(&self) -> Vec<Figure> {
         match self {
             Self::Clip(it) => it.figures(),
+            Self::Encoder(it) => it.figures(),
             Self::Bulk(it) => it.figures(),
+        }
+    }
+
+    /// Returns the number of sets that were judged.
+    pub const fn sets(&self) -> usize {
+        match self {
+            Self::Clip(it) => it.sets,
+            Self::Encoder(it) => it.sets,
+            Self::Bulk(it) => it.sets,
         }
     }
 }

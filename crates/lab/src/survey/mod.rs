@@ -9,8 +9,10 @@
 mod bulk;
 mod clip;
 mod draw;
+mod encoder;
 mod judge;
 mod recorded;
+mod report;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ mod what;
 pub use bulk::{BulkJudged, BulkSums};
 pub use clip::{ClipJudged, ClipSums};
 pub use draw::{Kind, Link, Set};
+pub use encoder::{EncoderJudged, EncoderSums};
 pub use judge::{Estimate, Figure, Judged, Share, Sums, Value, Worst};
 pub use run::{SetResult, Subset};
 pub use what::What;
@@ -174,7 +177,7 @@ impl Survey {
     }
 
     /// `all`, or the names of the links.
-    fn name(set: &Set, subset: &[usize]) -> String {
+    fn subset_name(set: &Set, subset: &[usize]) -> String {
         if subset.len() == set.links.len() {
             return "all".to_owned();
         }

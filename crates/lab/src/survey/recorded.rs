@@ -113,7 +113,7 @@ impl Recording {
         Place { recording: self, first: draw.below(self.steps()) as usize }
     }
 
-    const fn steps(&self) -> u64 {
+    fn steps(&self) -> u64 {
         self.tracks[0].rates.len() as u64
     }
 }

@@ -188,6 +188,49 @@ fn a_bulk_transfer_is_judged_by_its_goodput() {
 }
 
 #[test]
+fn an_encoder_is_judged_by_three_aims_and_beside_the_best_link_alone() {
+    let of = |name: &str, on_time: f64, freeze: [f64; 2], rate: f64| {
+        let metrics = [
+            ("on time", [on_time; 2]),
+            ("longest freeze", freeze),
+            ("rate", [rate; 2]),
+            ("oracle rate", [2_000.0; 2]),
+            ("share of the oracle rate", [rate / 20.0; 2]),
+            ("oracle on time", [100.0; 2]),
+            ("oracle longest freeze", [0.0; 2]),
+        ];
+        subset(name, &metrics)
+    };
+    let set = |on_time: f64, freeze: [f64; 2], rate: f64| {
+        let alone = [of("first", 100.0, [0.0; 2], 900.0), of("second", 100.0, [0.0; 2], 1_000.0)];
+        judged(What::Encoder, core::iter::once(of("all", on_time, freeze, rate)).chain(alone).collect())
+    };
+    // All aims; frames late; a freeze in one of two runs; a rate that is too low.
+    let sets = [
+        (0, set(99.5, [0.0, 0.2], 1_800.0)),
+        (1, set(98.0, [0.0; 2], 1_800.0)),
+        (2, set(99.5, [0.0, 0.5], 1_800.0)),
+        (3, set(99.5, [0.0; 2], 1_200.0)),
+    ];
+    assert!(sets[0].1.rank() > 0.0 && sets[1..].iter().all(|(_, it)| it.rank() < 0.0));
+    let Sums::Encoder(sums) = Sums::of(What::Encoder, &sets) else { panic!() };
+    let met = [sums.met, sums.on_time, sums.smooth, sums.full, sums.possible].map(|it| it.sets);
+    assert_eq!(met, [1, 3, 3, 3, 4]);
+    assert!((sums.of_alone.mean - 165.0).abs() < 1e-9 && (sums.possible_of_alone.mean - 100.0).abs() < 1e-9);
+}
+
+#[test]
+fn sums_are_results_that_the_report_reads() {
+    let survey = Survey { kinds: vec![Kind::Drawn, Kind::Wifi], links: (2, 4), ..Survey::default() };
+    let results = survey.results(&[Sums::of(What::Clip, &[])], vec!["set 1".to_owned()]);
+    assert_eq!(results.experiment, "survey-2-to-4-links-load-0.45-1-test-3.6-500ms-drawn-wifi-seed-1");
+    assert_eq!((results.rows.len(), results.lost_runs.len()), (5, 1), "without sets none is the worst");
+    assert!(results.rows.iter().all(|row| row.variant == "default" && row.n == 0));
+    let page = crate::report::html(&[results]);
+    assert!(page.contains("sets hurt by over 5 points"));
+}
+
+#[test]
 fn bulk_transfers_run_with_the_buffer_that_was_asked_for() {
     let what = What::Bulk { receive_buffer: Some(65_536) };
     let settings = Settings::read(what, ["scheduler=blest"]).unwrap();

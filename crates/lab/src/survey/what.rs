@@ -12,6 +12,8 @@ pub enum What {
     /// A clip, as `braidcast send` sends it.
     #[default]
     Clip,
+    /// Video whose encoder follows what the sender says it may make.
+    Encoder,
     /// A bulk transfer over SCTP.
     Bulk {
         /// The receive buffer, bytes; none is the default one.
@@ -83,6 +85,16 @@ impl What {
                 "oracle playable",
                 "sent for each byte shown",
             ],
+            Self::Encoder => &[
+                "on time",
+                "longest freeze",
+                "left out",
+                "rate",
+                "oracle rate",
+                "share of the oracle rate",
+                "oracle on time",
+                "oracle longest freeze",
+            ],
             Self::Bulk { .. } => &["goodput"],
         }
     }
@@ -92,6 +104,7 @@ impl What {
         let latency = survey.latency.as_millis();
         let _ = match self {
             Self::Clip => write!(text, "[network]\nvary_start = \"2s\"\n[live]\nclip = \"{}\"\n", survey.clip),
+            Self::Encoder => write!(text, "[network]\nvary_start = \"2s\"\n[live]\nencoder = \"follow\"\n"),
             Self::Bulk { receive_buffer } => {
                 let size = receive_buffer.map_or_else(String::new, |it| format!("receive_buffer = {it}\n"));
                 write!(text, "[network]\nwrap = \"ip\"\n[traffic]\nsource = \"bulk\"\nmessage = 1200\n[sctp]\n{size}")
@@ -131,7 +144,7 @@ impl Survey {
         let all = (0..set.links.len()).collect();
         for subset in core::iter::once(all).chain(Self::subsets(set)) {
             let paths: Vec<String> = subset.iter().map(|&n| format!("[\"{}\"]", set.links[n].name)).collect();
-            let (name, paths) = (Self::name(set, &subset), paths.join(", "));
+            let (name, paths) = (Self::subset_name(set, &subset), paths.join(", "));
             let _ = writeln!(text, "[[variant]]\nname = \"{name}\"\nflow.main.paths = [{paths}]");
             settings.lines.iter().for_each(|line| text.extend([line.as_str(), "\n"]));
         }

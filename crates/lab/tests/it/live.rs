@@ -131,3 +131,55 @@ fn what_is_wrong_is_named_with_its_line_and_what_would_be_right() {
         assert!(format!("{wrong}; {}", wrong.fix).contains(words), "{wrong}; {}", wrong.fix);
     }
 }
+
+const FOLLOWS: &str = r#"name = "follows"
+title = "An encoder that follows"
+experiment = "live"
+duration = "20s"
+runs = 2
+[link.a]
+rate = "$rate"
+delay = "20ms"
+queue = "300ms"
+back-rate = "unlimited"
+[link.b]
+rate = "1mbit"
+delay = "40ms"
+queue = "300ms"
+back-rate = "unlimited"
+[live]
+encoder = "follow"
+rate_range = "100kbit-4mbit"
+fps = 25
+[sweep]
+rate = ["2mbit", "0s:3mbit,12s:1mbit"]
+[[variant]]
+name = "both"
+[[variant]]
+name = "one"
+flow.main.paths = [["a"]]
+"#;
+
+#[test]
+fn an_encoder_that_follows_uses_what_links_carry_and_stays_on_time() {
+    let results = run(FOLLOWS, &Request::default());
+    assert_eq!(results.lost_runs, Vec::<String>::new());
+    for (variant, rate, most) in [("one", "2mbit", 2_000.0), ("both", "2mbit", 3_000.0)] {
+        let of = |metric: &str| value(&results, variant, rate, metric);
+        assert!(
+            of("on time") >= 99.0 && of("longest freeze") <= 0.3,
+            "{variant}: {} {}",
+            of("on time"),
+            of("longest freeze")
+        );
+        // Foresight has all but headers of what the links carry, also after the last frame was captured.
+        assert!((0.9 * most..1.05 * most).contains(&of("oracle rate")), "{variant}: {}", of("oracle rate"));
+        let share = 100.0 * of("rate") / of("oracle rate");
+        assert!(share > 70.0 && (share - of("share of the oracle rate")).abs() < 1.0, "{variant}: {share}");
+        assert_eq!((of("oracle on time"), of("oracle longest freeze")), (100.0, 0.0), "{variant}");
+    }
+    // A fall to a third is followed within the latency, mostly: the rate before it would be late for 8 s.
+    let fell = value(&results, "one", "0s:3mbit,12s:1mbit", "on time");
+    assert!(fell > 90.0, "{fell}");
+    assert_eq!(run(FOLLOWS, &Request::default()).rows, results.rows);
+}

@@ -11,4 +11,5 @@ mod reasons;
 mod reordering;
 mod runs;
 mod sctp_queue;
+mod survey;
 mod wrong_scenarios;

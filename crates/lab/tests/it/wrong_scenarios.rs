@@ -54,6 +54,8 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("an unknown key of a link", "rate =", "rat ="),
     ("an unknown key of SCTP", "sctp.sack", "sctp.sacks"),
     ("an unknown key of DCCP", "sctp.sack = \"dac\"", "dccp.cid = \"ccid3\""),
+    ("an encoder that does not follow", "sctp.sack = \"dac\"", "live.encoder = \"x264\""),
+    ("rates in the wrong order", "sctp.sack = \"dac\"", "live.rate_range = \"6mbit-100kbit\""),
     ("an unknown CCID", "sctp.sack = \"dac\"", "dccp.ccid = \"ccid9\""),
     ("traffic back over SCTP", "[sweep]", "[flow.f]\nback = \"g711\"\n[sweep]"),
     ("an unknown table in a variant", "sctp.sack", "stcp.sack"),

@@ -2,13 +2,14 @@
 //! oracle could have done.
 
 mod curves;
+mod follow;
 mod outages;
 
 use super::transfer::prefix;
 use super::{Experiment, Measures};
 use crate::clip::{FrameKind, Shot};
 use crate::host::{Came, Host, LiveReceiver};
-use crate::oracle::{Possible, Wanted, chances, possible};
+use crate::oracle::{Possible, Route, Wanted, chances, possible};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::{Agent, FlowSpec, LinkSpec};
 use braidcast_core::{Instant, PathId};
@@ -55,7 +56,16 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     for flow in run.point.flows.iter().filter(|flow| flow.agent == Agent::Live) {
         let Some(receiver) = done.receiver(&flow.name).and_then(Host::live_receiver) else { continue };
         let prefix = prefix(run, flow);
-        let limit = flow.live.sender.latency + TOLERANCE;
+        let latency = flow.live.sender.latency;
+        if let (Some(encoding), Some(sender)) =
+            (&flow.live.encoder, done.sender(&flow.name).and_then(Host::live_sender))
+        {
+            let begin = receiver.window().first().unwrap_or(Instant::ZERO).since(Instant::ZERO);
+            let routes = routes(run, flow, begin, begin + run.duration + latency);
+            follow::add(&prefix, encoding, latency, (sender, receiver), &routes, &mut measures);
+            continue;
+        }
+        let limit = latency + TOLERANCE;
         let (seen, longest_freeze) = seen(receiver, limit);
         let oracle = oracle(run, flow, &seen, receiver.window().first().unwrap_or(Instant::ZERO), limit);
         frames(&prefix, &seen, oracle, &mut measures);
@@ -100,13 +110,17 @@ fn oracle(run: &Run<'_>, flow: &FlowSpec, seen: &[Seen], begin: Instant, limit: 
     let wanted = |it: &Seen| Wanted { at: begin + it.shot.at, bytes: it.shot.bytes(), kind: it.shot.kind };
     let wanted: Vec<Wanted> = seen.iter().map(wanted).collect();
     let end = wanted.last().map_or(begin, |it| it.at) + limit;
+    possible(&wanted, &routes(run, flow, begin, end), limit)
+}
+
+/// The flow's paths as an oracle sees them, as the run had them.
+fn routes(run: &Run<'_>, flow: &FlowSpec, begin: Duration, end: Duration) -> Vec<Route> {
     let links = links(run);
     let route = |path: &Vec<usize>| {
         let models: Vec<_> = path.iter().map(|&link| &links[link].there).collect();
         chances(&models, begin, end)
     };
-    let routes: Vec<_> = flow.paths.iter().map(route).collect();
-    possible(&wanted, &routes, limit)
+    flow.paths.iter().map(route).collect()
 }
 
 /// Shares of frames, and of what the oracle has.

@@ -4,7 +4,7 @@ use crate::host::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Transmit};
 use braidcast_media::ts::PACKET;
-use braidcast_session::{ChannelId, Receiver, ReceiverOptions, Report};
+use braidcast_session::{ChannelId, LogEntry, Receiver, ReceiverOptions, Report};
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct LiveReceiver {
     timeline: Arc<Timeline>,
     /// What came of each frame of the timeline.
     pub came: Vec<Came>,
+    /// What became of each unit, if an encoder that follows makes them in place of a timeline.
+    pub log: Option<Vec<LogEntry>>,
     buffer: Vec<u8>,
     closing: bool,
 }
@@ -42,16 +44,20 @@ impl fmt::Debug for LiveReceiver {
 }
 
 impl LiveReceiver {
-    /// A host that takes `timeline`, which begins at `begin`.
-    pub fn host(flow: &FlowSpec, timeline: Arc<Timeline>, begin: Instant, rng: &Rng) -> Self {
+    /// Returns a host that takes `timeline`, which begins at `begin`, or for `duration` the frames of
+    /// an encoder that follows.
+    pub fn host(flow: &FlowSpec, timeline: Arc<Timeline>, duration: Duration, begin: Instant, rng: &Rng) -> Self {
         let events = flow.live.sender.events.clone();
         let options = ReceiverOptions { early: flow.live.early, log: true, events, ..ReceiverOptions::default() };
-        let mut window = Window::new(Duration::ZERO, timeline.end() + flow.live.sender.latency + AFTER);
+        let log = flow.live.encoder.is_some().then(Vec::new);
+        let length = if log.is_some() { duration } else { timeline.end() };
+        let mut window = Window::new(Duration::ZERO, length + flow.live.sender.latency + AFTER);
         window.begin(begin);
         Self {
             receiver: Receiver::new(options, rng.stream("receiver")).expect("its options work"),
             window,
             begin,
+            log,
             came: vec![Came::default(); timeline.shots().len()],
             timeline,
             buffer: Vec::new(),
@@ -90,6 +96,9 @@ impl LiveReceiver {
             // Units are numbered in the order in which they were pushed, which is that in which they are ready.
             if let Some(place) = self.timeline.ready_place(entry.sequence as usize) {
                 self.came[place].whole = Some((entry.arrived, entry.path));
+            }
+            if let Some(log) = &mut self.log {
+                log.push(entry);
             }
         }
         while self.receiver.poll_event().is_some() {}

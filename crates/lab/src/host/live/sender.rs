@@ -1,4 +1,4 @@
-use super::AFTER;
+use super::{AFTER, Camera};
 use crate::clip::Timeline;
 use crate::host::samples::Samples;
 use crate::host::window::Window;
@@ -30,6 +30,8 @@ pub struct LiveSender {
     window: Window,
     begin: Instant,
     timeline: Arc<Timeline>,
+    /// Frames of a size that follows, in place of a clip.
+    camera: Option<Camera>,
     sender: Option<Sender>,
     /// Units that were pushed.
     pushed: usize,
@@ -45,10 +47,19 @@ impl fmt::Debug for LiveSender {
 }
 
 impl LiveSender {
-    /// A host that connects at `connect` and sends `timeline` from `begin` on.
-    pub fn host(flow: &FlowSpec, timeline: Arc<Timeline>, connect: Instant, begin: Instant, rng: &Rng) -> Self {
-        let length = timeline.end() + flow.live.sender.latency + AFTER;
-        let mut window = Window::new(Duration::ZERO, length);
+    /// Returns a host that connects at `connect`, and from `begin` on sends `timeline`, or for
+    /// `duration` the frames of an encoder that follows.
+    pub fn host(
+        flow: &FlowSpec,
+        timeline: Arc<Timeline>,
+        duration: Duration,
+        connect: Instant,
+        begin: Instant,
+        rng: &Rng,
+    ) -> Self {
+        let camera = flow.live.encoder.as_ref().map(|it| Camera::new(it, begin, duration, rng));
+        let length = if camera.is_some() { duration } else { timeline.end() };
+        let mut window = Window::new(Duration::ZERO, length + flow.live.sender.latency + AFTER);
         window.begin(begin);
         Self {
             options: flow.live.sender.clone(),
@@ -59,6 +70,7 @@ impl LiveSender {
             window,
             begin,
             timeline,
+            camera,
             sender: None,
             pushed: 0,
             finished: false,
@@ -69,6 +81,11 @@ impl LiveSender {
     /// Sets the host's routes.
     pub(in crate::host) fn open(&mut self, routes: &[Route]) {
         self.routes = routes.to_vec();
+    }
+
+    /// The camera, if its encoder follows.
+    pub const fn camera(&self) -> Option<&Camera> {
+        self.camera.as_ref()
     }
 
     /// When it counts.
@@ -103,7 +120,11 @@ impl LiveSender {
             // Only reliable sessions give units back.
             let _none = sender.push(now, shot.unit(self.begin));
         }
-        if self.pushed == self.timeline.shots().len() && !self.finished {
+        if let Some(camera) = &mut self.camera {
+            camera.work(now, sender);
+        }
+        let is_over = self.camera.as_ref().is_none_or(Camera::is_over) && self.pushed == self.timeline.shots().len();
+        if is_over && !self.finished {
             self.finished = true;
             sender.finish(now);
         }
@@ -126,7 +147,8 @@ impl LiveSender {
         }
         let unit = self.timeline.ready(self.pushed).map(|shot| self.begin + shot.ready);
         let closes = self.window.closes().filter(|_| self.finished);
-        [unit, self.samples.next(), closes].into_iter().flatten().min()
+        let camera = self.camera.as_ref().and_then(Camera::due);
+        [unit, camera, self.samples.next(), closes].into_iter().flatten().min()
     }
 }
 

@@ -4,8 +4,8 @@ mod kept;
 mod show;
 
 use super::progress::Progress;
-use super::refused;
-use crate::args::{Common, LabSurveyArgs};
+use super::{refused, store};
+use crate::args::{Common, LabSurveyArgs, SurveyEncoder as Encoder};
 use crate::cmd::interrupt::interrupt_flag;
 use crate::failure::{Failure, Outcome, broken};
 use crate::out::{json, text};
@@ -112,6 +112,12 @@ pub(super) fn run(args: &LabSurveyArgs, common: &Common) -> Outcome {
         return Err(Failure::new(format!("stopped early, after {done} of {runs} runs"), fix));
     }
     kept.remove();
+    if args.set_index.is_none() {
+        let sums: Vec<Sums> = surveys.iter().map(|it| it.sums.clone()).collect();
+        let lost = surveys.iter().flat_map(|it| &it.results).filter(|it| it.judged.is_none());
+        let lost = lost.map(|it| format!("set {}: {}; {}", it.result.index, it.result.lost_runs.join(", "), it.again));
+        store::keep(&args.results, &survey.results(&sums, lost.collect()))?;
+    }
     let lost = surveys.iter().flat_map(|it| &it.results).filter(|it| it.judged.is_none());
     let lost: Vec<&Told> = lost.collect();
     match lost.first() {
@@ -130,7 +136,11 @@ pub(super) fn run(args: &LabSurveyArgs, common: &Common) -> Outcome {
 
 /// What the flags ask for.
 fn survey(args: &LabSurveyArgs) -> Outcome<Survey> {
-    let what = if args.bulk { What::Bulk { receive_buffer: args.buffer } } else { What::Clip };
+    let what = match args.encoder {
+        Some(Encoder::Follow) => What::Encoder,
+        None if args.bulk => What::Bulk { receive_buffer: args.buffer },
+        None => What::Clip,
+    };
     let read = |number: usize| {
         let (set, beside) = settings_of(args, number);
         let beside = beside.into_iter().flat_map(|it| it.split(';')).map(str::trim).filter(|it| !it.is_empty());
@@ -165,8 +175,12 @@ fn settings_of(args: &LabSurveyArgs, number: usize) -> (&[String], Option<&Strin
 /// The command that runs one set again.
 fn again(args: &LabSurveyArgs, (set, beside): (&[String], Option<&String>), index: u32) -> String {
     let default = Survey::default();
-    let bulk = if args.bulk { " --bulk" } else { "" };
-    let mut line = format!("braidcast lab survey{bulk} --seed {}", args.seed);
+    let what = match args.encoder {
+        Some(Encoder::Follow) => " --encoder follow",
+        None if args.bulk => " --bulk",
+        None => "",
+    };
+    let mut line = format!("braidcast lab survey{what} --seed {}", args.seed);
     let mut flag = |is_new: bool, name: &str, value: String| {
         if is_new {
             line += &format!(" --{name} {}", text::quoted(&value));

@@ -28,6 +28,10 @@ pub(super) fn print(survey: &Survey, surveys: &[Of<'_>], args: &LabSurveyArgs) -
 const fn legend(what: What) -> &'static str {
     match what {
         What::Clip => "hurt: over 1 point of playable frames below the best subset; intervals and ± are of 95 %",
+        What::Encoder => {
+            "aims: 99 % on time, no freeze over 300 ms, 85 % of the rate that foresight has; of best alone: the rate over all\n\
+             links, of that over the best link; possible: the same with foresight; intervals and ± are of 95 %"
+        }
         What::Bulk { .. } => {
             "slower: below 98 % of the best subset's goodput; sum: of each link alone; intervals and ± are of 95 %"
         }
@@ -44,6 +48,10 @@ fn title(survey: &Survey, surveys: &[Of<'_>]) -> String {
         What::Clip => {
             let (low, high) = survey.load;
             format!("load {low} to {high}, latency {} ms", survey.latency.as_millis())
+        }
+        What::Encoder => {
+            let (low, high) = survey.load;
+            format!("an encoder that follows, load {low} to {high}, latency {} ms", survey.latency.as_millis())
         }
         What::Bulk { receive_buffer: None } => "bulk transfers".to_owned(),
         What::Bulk { receive_buffer: Some(bytes) } => format!("bulk transfers with a receive buffer of {bytes} bytes"),

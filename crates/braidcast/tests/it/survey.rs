@@ -1,7 +1,6 @@
 //! `braidcast lab survey` as its users see it.
 
-mod common;
-use common::{Running, Test};
+use crate::common::{Running, Test};
 
 /// Three sets of two links for a short while.
 const SHORT: &str = "lab survey --sets 3 --duration 4s --runs 2";
@@ -56,8 +55,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_one_other_sets() {
 #[test]
 fn after_ctrl_c_the_same_command_goes_on_and_ends_with_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();
-    let command = "lab survey --sets 30 --duration 4s --runs 1 --seed 9 --json";
-    let running = Running::start(dir.path(), command).wait_for("27 of 90 runs");
+    let command = "lab survey --sets 30 --duration 2s --runs 1 --seed 9 --json";
+    let running = Running::start(dir.path(), command).wait_for("9 of 90 runs");
     running.interrupt();
     let ran = running.finish();
     ran.says(1, &["stopped early, after", "of 90 runs", "goes on from what is kept in lab-results"]);
@@ -65,7 +64,17 @@ fn after_ctrl_c_the_same_command_goes_on_and_ends_with_the_same_bytes() {
     assert!((1..30).contains(&done), "{done} sets of 30");
     let resumed = Running::start(dir.path(), command).finish();
     resumed.says(0, &[&format!("{done} of 30 sets are there from a run that was ended early")]);
-    assert_eq!(std::fs::read_dir(dir.path().join("lab-results")).unwrap().count(), 0, "all is done: nothing is kept");
+    let kept: Vec<_> =
+        std::fs::read_dir(dir.path().join("lab-results")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(
+        kept,
+        ["survey-2-links-load-0.45-1-test-3.6-500ms-drawn-seed-9.json"],
+        "all is done: the sums alone are kept"
+    );
+    let report = Running::start(dir.path(), "lab report").finish();
+    report.says(0, &[]);
+    let page = std::fs::read_to_string(dir.path().join("lab-report.html")).unwrap();
+    assert!(page.contains("sets hurt by over 1 point") && page.contains("seed 9"));
     let whole = Test::new(&format!("{command} --quiet")).run();
     whole.says(0, &[]);
     assert_eq!(resumed.out(), whole.out());
@@ -116,6 +125,20 @@ fn bulk_transfers_have_their_own_table() {
 }
 
 #[test]
+fn an_encoder_that_follows_is_judged_by_its_aims() {
+    let ran = Test::new("lab survey --encoder follow --sets 2 --runs 1 --duration 6s --json --quiet").run();
+    ran.says(0, &[]);
+    let document = ran.json();
+    let survey = &document["surveys"][0];
+    assert_eq!((&document["what"], &survey["met"]["of"]), (&"encoder".into(), &2.into()));
+    for set in survey["results"].as_array().unwrap() {
+        let value = |key: &str| set["judged"][key].as_f64().unwrap();
+        assert!(value("rate_kbit") > 100.0 && value("rate_kbit") < value("oracle_kbit"), "{set}");
+        assert!(value("on_time") > 50.0 && value("on_time") <= 100.0, "{set}");
+    }
+}
+
+#[test]
 fn what_a_survey_cannot_be_is_refused_with_what_would_be_right() {
     let refused = |args: &str, words: &[&str]| Test::new(&format!("lab survey {args}")).run().says(2, words);
     refused("--links 1", &["'1' is not 2 to 8 links", "2..4"]);
@@ -128,6 +151,8 @@ fn what_a_survey_cannot_be_is_refused_with_what_would_be_right() {
     refused("--buffer 64KiB", &["--bulk"]);
     refused("--bulk --load 1,2", &["cannot be used with", "--load"]);
     refused("--bulk --set scheduler=best", &["'scheduler=best'", "blest"]);
+    refused("--encoder lead", &["lead", "follow"]);
+    refused("--encoder follow --bulk", &["cannot be used with"]);
     refused("--latency 1ms", &["10ms to 60s"]);
     refused("--duration 0s", &["1s to 1h"]);
     refused("--sets 0", &["1..=10000"]);
