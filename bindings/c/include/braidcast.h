@@ -11,6 +11,35 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* Initialisers: braidcast_event event = BRAIDCAST_INIT(braidcast_event); */
+#ifdef __cplusplus
+#define BRAIDCAST_INIT(type) {sizeof(type)}
+#define BRAIDCAST_PATH(to, through) {sizeof(braidcast_path), (to), (through)}
+#else
+#define BRAIDCAST_INIT(type) {.size = sizeof(type)}
+/* A path to the address `to` that leaves through an interface or local address, or NULL. */
+#define BRAIDCAST_PATH(to, through) {.size = sizeof(braidcast_path), .remote = (to), .via = (through)}
+#endif
+
+// The path is asked whether it leads to the other end.
+#define BRAIDCAST_PATH_UNCONFIRMED 0
+
+// It carries data.
+#define BRAIDCAST_PATH_ACTIVE 1
+
+// It missed an answer; data goes over the others.
+#define BRAIDCAST_PATH_POTENTIALLY_FAILED 2
+
+// It does not answer.
+#define BRAIDCAST_PATH_INACTIVE 3
+
+// Bytes of a name or address in braidcast_path_report, with the zero byte behind it.
+#define BRAIDCAST_NAME_SIZE 64
+
+// Version of this header: major << 16, minor << 8, patch. braidcast_version() returns that of the
+// library.
+#define BRAIDCAST_VERSION 256
+
 // It was done.
 #define BRAIDCAST_OK 0
 
@@ -23,7 +52,8 @@
 // The send buffer is full: wait for BRAIDCAST_WRITABLE.
 #define BRAIDCAST_ERROR_FULL -3
 
-// The message was not taken for another reason: it is empty or too long, or the connection is closing.
+// The message was not taken for another reason: it is empty or too long, or the connection is
+// closing.
 #define BRAIDCAST_ERROR_SEND -4
 
 // A local address, an interface or a path cannot be used.
@@ -44,7 +74,8 @@
 // The handshake is done.
 #define BRAIDCAST_CONNECTED 1
 
-// There are messages to receive where there were none.
+// There are messages to receive where there were none, or still are after some were received:
+// receive one, or all that there are.
 #define BRAIDCAST_READABLE 2
 
 // There is room to send again after BRAIDCAST_ERROR_FULL.
@@ -59,60 +90,146 @@
 // A message was discarded, too late or repeated too often; `context` is what it was sent with.
 #define BRAIDCAST_DISCARDED 6
 
-// The connection is over; `text` says why.
+// The connection is over, and all that came was read; `reason` and `text` say why, and `unsettled`
+// names the messages of which it is not known whether they arrived.
 #define BRAIDCAST_CLOSED 7
 
-// A socket for messages over several networks at once. One thread at a time may use it.
+// All of a message that was sent with `report` was acknowledged; `context` is what it was sent
+// with.
+#define BRAIDCAST_DELIVERED 8
+
+// The other end lost its state and began anew: another process may be there.
+#define BRAIDCAST_RESTARTED 9
+
+// Why a connection is over: both ends had delivered all.
+#define BRAIDCAST_REASON_SHUTDOWN 1
+
+// braidcast_abort was called.
+#define BRAIDCAST_REASON_ABORTED 2
+
+// The other end aborted it.
+#define BRAIDCAST_REASON_ABORTED_BY_PEER 3
+
+// Nobody answered. It may be worth trying again.
+#define BRAIDCAST_REASON_NO_ANSWER 4
+
+// The other end was silent on all paths for 30 seconds. It may be worth trying again.
+#define BRAIDCAST_REASON_PATHS_FAILED 5
+
+// The other end has another key, or one end encrypts and the other does not.
+#define BRAIDCAST_REASON_INSECURE 6
+
+// The other end broke the protocol.
+#define BRAIDCAST_REASON_VIOLATION 7
+
+// Another reason, which later versions have.
+#define BRAIDCAST_REASON_OTHER 99
+
+// A socket for messages over several networks at once. Several threads may use it: a call goes
+// before one that waits in braidcast_poll. One thread at a time may call braidcast_poll, and one
+// braidcast_recv, because of what they hand out.
 typedef struct braidcast_socket braidcast_socket;
 
 // A path: where it leads, and what it leaves through.
 typedef struct braidcast_path {
+  // sizeof(braidcast_path).
+  size_t size;
   // Address and port of the other end, for example "192.0.2.1:9000" or "[2001:db8::1]:9000".
   const char *remote;
-  // The interface ("wlan0") or local address that it leaves through; NULL: as the routing table has it.
+  // The interface ("wlan0") or local address that it leaves through; NULL: as the routing table
+  // has it.
   const char *via;
 } braidcast_path;
 
-// How to send a message. All zero is the default: in order on stream 0, delivered however long it takes.
+// How to send a message. All zero but the size is the default: in order on stream 0, delivered
+// however long it takes.
 typedef struct braidcast_send_options {
+  // sizeof(braidcast_send_options).
+  size_t size;
+  // Comes back in the events BRAIDCAST_DISCARDED, BRAIDCAST_DELIVERED and BRAIDCAST_CLOSED.
+  uint64_t context;
+  // In how many milliseconds it must be at the other end; later it is discarded. 0: it is never
+  // too late.
+  uint32_t deadline_ms;
+  // Repeated at most so often; -1: not at all; 0: as long as it takes.
+  int32_t max_retransmissions;
+  // The kind of message, for the other end's application.
+  uint32_t ppid;
   // Messages of a stream are in order; 0 to 63.
   uint16_t stream;
   // Not 0: deliver it as soon as it is complete, whatever its stream waits for.
   uint8_t unordered;
-  // In how many milliseconds it must be at the other end; later it is discarded. 0: it is never too late.
-  uint32_t deadline_ms;
-  // The kind of message, for the other end's application.
-  uint32_t ppid;
-  // Comes back in the event BRAIDCAST_DISCARDED.
-  uint64_t context;
+  // Not 0: report BRAIDCAST_DELIVERED.
+  uint8_t report;
+  // How important its stream is from now on, -3 to 4; 0 is usual. What waits in a stream of a
+  // higher number goes first.
+  int8_t priority;
 } braidcast_send_options;
 
 // A message that was received.
 typedef struct braidcast_message {
+  // sizeof(braidcast_message).
+  size_t size;
   // Its bytes, until the next call of braidcast_recv or braidcast_socket_free with this socket.
   const uint8_t *data;
   // How many.
   size_t len;
-  // The stream it came on.
-  uint16_t stream;
   // What the sender said of its kind.
   uint32_t ppid;
+  // The stream it came on.
+  uint16_t stream;
+  // Not 0: it was sent outside the order of its stream.
+  uint8_t unordered;
 } braidcast_message;
 
 // What happened to a connection.
 typedef struct braidcast_event {
+  // sizeof(braidcast_event).
+  size_t size;
   // Which one.
   uint64_t connection;
+  // Of BRAIDCAST_DISCARDED and BRAIDCAST_DELIVERED.
+  uint64_t context;
   // BRAIDCAST_CONNECTED and so on.
   int kind;
-  // Of BRAIDCAST_DISCARDED.
-  uint64_t context;
-  // A name or a reason, else "". Until the next call of braidcast_poll or braidcast_socket_free with this socket.
+  // Of BRAIDCAST_CLOSED: BRAIDCAST_REASON_SHUTDOWN and so on.
+  int reason;
+  // A name or a reason in words, else "". Until the next call of braidcast_poll or
+  // braidcast_socket_free with this socket.
   const char *text;
+  // Of BRAIDCAST_CLOSED: the contexts of messages that were neither acknowledged nor discarded.
+  // As long as `text`.
+  const uint64_t *unsettled;
+  // How many.
+  size_t unsettled_count;
 } braidcast_event;
 
-// What is to be reckoned with. All zero is the default.
+// A path of a connection as it is now.
+typedef struct braidcast_path_report {
+  // sizeof(braidcast_path_report).
+  size_t size;
+  // The interface or address it leaves through, or else the address that it leads to.
+  char name[BRAIDCAST_NAME_SIZE];
+  // The address that it leads to, for example "192.0.2.1:9000".
+  char remote[BRAIDCAST_NAME_SIZE];
+  // BRAIDCAST_PATH_ACTIVE and so on.
+  int state;
+  // Smoothed round-trip time in milliseconds; below 0 before the first measurement.
+  double rtt_ms;
+  // What it could carry, in bits per second of data; below 0 before anything was acknowledged.
+  double capacity;
+  // Bytes sent in packets, without the headers below them.
+  uint64_t sent_bytes;
+  // Bytes received in packets, without the headers below them.
+  uint64_t received_bytes;
+  // Parts of messages sent over it that were lost.
+  uint64_t lost_chunks;
+} braidcast_path_report;
+
+// What is to be reckoned with. All zero but the size is the default.
 typedef struct braidcast_rate_options {
+  // sizeof(braidcast_rate_options).
+  size_t size;
   // The least rate that the program is able to make, bit/s. 0: 100,000.
   uint64_t least;
   // The greatest, bit/s; no more is ever asked for. 0: 50,000,000.
@@ -126,6 +243,8 @@ typedef struct braidcast_rate_options {
 
 // What a program may send now.
 typedef struct braidcast_rate {
+  // sizeof(braidcast_rate).
+  size_t size;
   // Bits that the next message, or frame, may have to come in time with what waits before it. 0:
   // leave it out.
   uint64_t next_frame_bits;
@@ -139,7 +258,8 @@ typedef struct braidcast_rate {
   double frame_interval_ms;
   // Frames of which nothing has left yet.
   uint32_t waiting_frames;
-  // Not 0: no path was full in the last ten seconds. More may be possible, and is asked for as soon as this is used.
+  // Not 0: no path was full in the last ten seconds. More may be possible, and is asked for as
+  // soon as this is used.
   uint8_t is_floor;
   // Not 0: the paths carry less than the program's minimum rate.
   uint8_t below_least;
@@ -149,16 +269,18 @@ typedef struct braidcast_rate {
 extern "C" {
 #endif // __cplusplus
 
+// The version of the library that runs, as BRAIDCAST_VERSION is that of the header.
+uint32_t braidcast_version(void);
+
 // Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted,
 // with anybody. `flags`: 0, or BRAIDCAST_PLAIN. Returns NULL on failure; braidcast_last_error says
 // why. Free it with braidcast_socket_free.
 //
 // # Safety
 // `key` is NULL or ends with a zero byte.
-struct braidcast_socket *braidcast_socket_new(const char *key,
-                                              uint32_t flags);
+struct braidcast_socket *braidcast_socket_new(const char *key, uint32_t flags);
 
-// Frees a socket; NULL does nothing. Connections that were not shut down just fall silent.
+// Frees a socket; NULL does nothing. Connections that are not over are aborted.
 //
 // # Safety
 // `socket` is NULL or of braidcast_socket_new, and not used again.
@@ -176,12 +298,12 @@ int braidcast_fd(const struct braidcast_socket *socket);
 // Writes the port to `port` unless that is NULL.
 //
 // # Safety
-// `socket` is of braidcast_socket_new, `address` ends with a zero byte, `port` is NULL or can be written.
-int braidcast_bind(struct braidcast_socket *socket,
-                   const char *address,
-                   uint16_t *port);
+// `socket` is of braidcast_socket_new, `address` ends with a zero byte, `port` is NULL or can be
+// written.
+int braidcast_bind(struct braidcast_socket *socket, const char *address, uint16_t *port);
 
-// Accepts connections from now on; each begins with the event BRAIDCAST_CONNECTED.
+// Accepts connections from now on; each begins with the event BRAIDCAST_CONNECTED. Strangers, who
+// have another key or none, are not shown.
 //
 // # Safety
 // `socket` is of braidcast_socket_new.
@@ -198,7 +320,8 @@ int braidcast_connect(struct braidcast_socket *socket,
                       size_t count,
                       uint64_t *connection);
 
-// Adds a path to a connection that was begun here. One whose interface is not there joins when that appears.
+// Adds a path to a connection that was begun here. One whose interface is not there joins when
+// that appears.
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `path` is one, with texts that end with a zero byte.
@@ -211,9 +334,7 @@ int braidcast_join(struct braidcast_socket *socket,
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `name` ends with a zero byte.
-int braidcast_leave(struct braidcast_socket *socket,
-                    uint64_t connection,
-                    const char *name);
+int braidcast_leave(struct braidcast_socket *socket, uint64_t connection, const char *name);
 
 // Takes a message of `len` bytes to be sent; it is copied. It leaves in the next braidcast_poll,
 // or when the paths have room.
@@ -239,9 +360,7 @@ int braidcast_recv(struct braidcast_socket *socket,
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `event` can be written.
-int braidcast_poll(struct braidcast_socket *socket,
-                   int timeout_ms,
-                   struct braidcast_event *event);
+int braidcast_poll(struct braidcast_socket *socket, int timeout_ms, struct braidcast_event *event);
 
 // Ends a connection once everything that was sent is delivered. BRAIDCAST_CLOSED follows.
 //
@@ -249,16 +368,48 @@ int braidcast_poll(struct braidcast_socket *socket,
 // `socket` is of braidcast_socket_new.
 int braidcast_shutdown(struct braidcast_socket *socket, uint64_t connection);
 
-// Ends a connection at once; the other end is told `reason`, which may be NULL. BRAIDCAST_CLOSED follows.
+// Ends a connection at once; the other end is told `reason`, which may be NULL. BRAIDCAST_CLOSED
+// follows.
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `reason` is NULL or ends with a zero byte.
-int braidcast_abort(struct braidcast_socket *socket,
-                    uint64_t connection,
-                    const char *reason);
+int braidcast_abort(struct braidcast_socket *socket, uint64_t connection, const char *reason);
 
-// What went wrong in this thread's last call that failed, in words; "" if none did. Until the next call that fails.
+// Ends all connections in good order, and waits for that at most `timeout_ms` milliseconds.
+// Messages that still come are lost, and so are events. Returns 1 if all that was sent was
+// acknowledged or discarded, else 0.
+//
+// # Safety
+// `socket` is of braidcast_socket_new.
+int braidcast_close(struct braidcast_socket *socket, uint32_t timeout_ms);
+
+// Has braidcast_poll return 0 now in the threads that wait in it. May be called from any thread,
+// and from no signal handler.
+//
+// # Safety
+// `socket` is of braidcast_socket_new.
+int braidcast_interrupt(struct braidcast_socket *socket);
+
+// Bytes of messages to the other end that wait or are not acknowledged yet, into `bytes`.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `bytes` can be written.
+int braidcast_buffered(struct braidcast_socket *socket, uint64_t connection, size_t *bytes);
+
+// What went wrong in this thread's last call that failed, in words; "" if none did. Until the next
+// call that fails.
 const char *braidcast_last_error(void);
+
+// The paths of a connection as they are now, into `reports`, of which there are `count`; each has
+// its size set. Returns how many paths there are, which may be more than `count`.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `reports` can be written, `count` of the size that the
+// first one has.
+int braidcast_paths(struct braidcast_socket *socket,
+                    uint64_t connection,
+                    struct braidcast_path_report *reports,
+                    size_t count);
 
 // Says from now on what messages of a connection may have, in braidcast_rate_report. `options`
 // NULL: the default. Called again, it begins anew.

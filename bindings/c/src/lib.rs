@@ -21,7 +21,7 @@ use structs::{get, put};
 use text::{required, to_c};
 
 pub use error::braidcast_last_error;
-pub use paths::{BraidcastPathReport, braidcast_paths};
+pub use paths::*;
 pub use rate::{
     BraidcastRate, BraidcastRateOptions, braidcast_follow_rate, braidcast_rate_report, braidcast_set_rate_limits,
 };

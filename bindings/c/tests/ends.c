@@ -76,7 +76,7 @@ int main(void)
     free(much);
 
     uint64_t connection = connect_client();
-    braidcast_path_report paths[2] = {{sizeof(braidcast_path_report)}};
+    braidcast_path_report paths[2] = {BRAIDCAST_INIT(braidcast_path_report)};
     assert(braidcast_paths(client, connection, paths, 2) == 1);
     assert(!strcmp(paths[0].name, remote) && paths[0].state == BRAIDCAST_PATH_ACTIVE && paths[0].sent_bytes > 0);
     assert(braidcast_paths(client, connection, NULL, 0) == 1);
