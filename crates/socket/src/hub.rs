@@ -310,11 +310,13 @@ impl Hub {
                 }
             }
             Told::Over(why) => {
-                self.strangers.remove(&association);
-                let path = self.endpoint.association(association).and_then(|it| it.paths().next());
-                if let Some(path) = path {
-                    self.refuse(Refused { remote: path.route.remote, why });
-                }
+                // The association is gone; its path was told when it began.
+                let held = self.strangers.remove(&association).unwrap_or_default();
+                let remote = held.into_iter().find_map(|event| match event {
+                    Event::PathUp { remote, .. } => Some(remote),
+                    _ => None,
+                });
+                remote.into_iter().for_each(|remote| self.refuse(Refused { remote, why: why.clone() }));
             }
             Told::Event(_) | Told::Unsettled(_) | Told::Nothing => {}
         }
