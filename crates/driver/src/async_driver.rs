@@ -1,8 +1,43 @@
 use crate::driver::{Driver, Wake};
 use braidcast_core::{Instant, Machine};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
+
+/// Waits in tokio for the file descriptor of an event loop, as [`Driver`] has one.
+#[derive(Debug)]
+pub struct ReadyFd(AsyncFd<OwnedFd>);
+
+impl ReadyFd {
+    /// Waits for what `fd` refers to, which stays open as long as this value.
+    ///
+    /// # Errors
+    /// Those of epoll.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, or in one without I/O (`enable_io`).
+    pub fn new(fd: BorrowedFd<'_>) -> io::Result<Self> {
+        let descriptor = fd.try_clone_to_owned()?;
+        // SAFETY: the descriptor is open, belongs to this value alone, and is neither closed nor
+        // replaced while it is registered.
+        #[allow(unsafe_code, reason = "tokio leaves it to the caller that the descriptor stays the same")]
+        let ready = unsafe { AsyncFd::register(descriptor) }.map_err(io::Error::from)?;
+        Ok(Self(ready))
+    }
+
+    /// Waits until it is readable, then has `work` do all that there is to do. Dropping the future
+    /// before that does nothing.
+    ///
+    /// # Errors
+    /// Those of epoll.
+    pub async fn drained<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        let mut ready = self.0.readable().await?;
+        let done = work();
+        // Edges are reported: what comes meanwhile is a new one.
+        ready.clear_ready();
+        Ok(done)
+    }
+}
 
 /// A [`Driver`] that waits in tokio instead of blocking its thread.
 ///
@@ -12,7 +47,7 @@ use tokio::io::unix::AsyncFd;
 pub struct AsyncDriver {
     driver: Driver,
     /// The driver's epoll descriptor within tokio's: readable when any socket or timer of the driver is.
-    ready: AsyncFd<OwnedFd>,
+    ready: ReadyFd,
 }
 
 impl AsyncDriver {
@@ -24,11 +59,7 @@ impl AsyncDriver {
     /// # Panics
     /// Outside of a tokio runtime, or in one without I/O (`enable_io`).
     pub fn new(driver: Driver) -> io::Result<Self> {
-        let descriptor = driver.as_fd().try_clone_to_owned()?;
-        // SAFETY: the descriptor is open, belongs to this value alone, and is neither closed nor
-        // replaced while it is registered.
-        #[allow(unsafe_code, reason = "tokio leaves it to the caller that the descriptor stays the same")]
-        let ready = unsafe { AsyncFd::register(descriptor) }.map_err(io::Error::from)?;
+        let ready = ReadyFd::new(driver.as_fd())?;
         Ok(Self { driver, ready })
     }
 
@@ -47,7 +78,7 @@ impl AsyncDriver {
             if let Some(wake) = self.driver.try_drive(machine, until)? {
                 return Ok(wake);
             }
-            let mut ready = self.ready.readable().await?;
+            let mut ready = self.ready.0.readable().await?;
             // Edges are reported: it is clear only once the driver has found nothing more.
             match self.driver.try_drive(machine, until)? {
                 Some(wake) => return Ok(wake),

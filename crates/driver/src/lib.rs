@@ -21,7 +21,7 @@ mod tap;
 mod watch;
 
 #[cfg(feature = "tokio")]
-pub use async_driver::AsyncDriver;
+pub use async_driver::{AsyncDriver, ReadyFd};
 pub use bind::{Bind, BindError, Carrier};
 pub use clock::Clock;
 pub use driver::{Direction, Driver, InputId, Wake, Waker};

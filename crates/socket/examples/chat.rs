@@ -3,11 +3,10 @@
 //! `cargo run -p braidcast-socket --example chat -- 0.0.0.0:9000`, and elsewhere
 //! `… --example chat -- HOST_ADDRESS:9000 wlan0 wwan0`
 
-use braidcast_socket::{ConnectionId, Event, Path, Protection, SendOptions, Socket};
+use braidcast_socket::{ConnectionId, Event, Path, Protection, SendOptions, SharedSocket, Socket};
 use std::error::Error;
 use std::io::BufRead;
 use std::net::SocketAddr;
-use std::sync::mpsc;
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,50 +14,48 @@ fn main() -> Result<(), Box<dyn Error>> {
     let address: SocketAddr = args.next().ok_or("give an address with a port")?.parse()?;
     let paths: Vec<Path> = args.map(|via| Path::via(address, &via)).collect();
     let mut socket = Socket::new(&Protection::Anyone)?;
-    let mut other: Option<ConnectionId> = None;
     if paths.is_empty() {
         println!("waiting at {}", socket.bind(address)?);
         socket.listen();
     } else {
-        other = Some(socket.connect(&paths)?);
+        socket.connect(&paths)?;
     }
-    let (lines, typed) = mpsc::channel();
+    let socket = SharedSocket::new(socket)?;
+    let typing = socket.clone();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if lines.send(line).is_err() {
-                return;
+        for line in std::io::stdin().lock().lines().map_while(Result::ok).filter(|line| !line.is_empty()) {
+            if let Err(error) = typing.with(|socket| say(socket, &line)) {
+                println!("not sent: {error}");
             }
         }
+        // No more is typed: what was sent still arrives.
+        let closed = typing.close(Duration::from_secs(5));
+        std::process::exit(i32::from(!matches!(closed, Ok(true))));
     });
     let mut message = Vec::new();
-    loop {
-        // Typed lines wait for 20 ms at most. A program with an event loop would wait for the
-        // socket's file descriptor.
-        match socket.poll(Some(Duration::from_millis(20)))? {
-            Some((connection, Event::Readable)) => {
-                while socket.recv(connection, &mut message)?.is_some() {
+    while let Some((connection, event)) = socket.poll(None)? {
+        match event {
+            Event::Readable => {
+                if socket.with(|socket| socket.recv(connection, &mut message))?.is_some() {
                     println!("> {}", String::from_utf8_lossy(&message));
                 }
             }
-            Some((connection, Event::Connected)) => other = Some(connection),
-            Some((_, Event::PathUp { name, .. })) => println!("{name} is up"),
-            Some((_, Event::PathDown { name, .. })) => println!("{name} does not answer"),
-            Some((_, Event::Closed { reason, .. })) => {
+            Event::PathUp { name, .. } => println!("{name} is up"),
+            Event::PathDown { name, .. } => println!("{name} does not answer"),
+            Event::Closed { reason, .. } => {
                 println!("{reason}");
                 return Ok(());
             }
             _ => {}
         }
-        match typed.try_recv() {
-            Ok(line) if !line.is_empty() => {
-                let connection = other.ok_or("nobody is there yet")?;
-                socket.send(connection, line.as_bytes(), &SendOptions::default())?;
-            }
-            Ok(_) | Err(mpsc::TryRecvError::Empty) => {}
-            Err(mpsc::TryRecvError::Disconnected) => {
-                socket.close(Duration::from_secs(5))?;
-                return Ok(());
-            }
-        }
     }
+    Ok(())
+}
+
+/// Sends `line` to everybody who is there.
+fn say(socket: &mut Socket, line: &str) -> Result<(), braidcast_socket::Error> {
+    for connection in socket.connections().collect::<Vec<ConnectionId>>() {
+        socket.send(connection, line.as_bytes(), &SendOptions::default())?;
+    }
+    Ok(())
 }

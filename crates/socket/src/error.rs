@@ -1,6 +1,6 @@
 use crate::ConnectionId;
 use braidcast_driver::{BindError, LinksError};
-use braidcast_sctp::{ConnectError, JoinError, Misuse, SendError};
+use braidcast_sctp::{CloseReason, ConnectError, JoinError, Misuse, SendError};
 use braidcast_secure::SecretError;
 use std::io;
 
@@ -39,6 +39,9 @@ pub enum Error {
     /// A call of a [`SharedSocket`](crate::SharedSocket) panicked: it can only be dropped.
     #[error("a bug in the library broke this socket: it can only be dropped")]
     Broken,
+    /// The connection is over before it was done.
+    #[error("the connection is over: {0}")]
+    Closed(CloseReason),
     /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -68,6 +68,7 @@
 //! }
 //! ```
 
+mod builder;
 mod error;
 mod event;
 mod hub;
@@ -76,7 +77,10 @@ mod path;
 mod protection;
 mod shared;
 mod socket;
+#[cfg(feature = "tokio")]
+mod tasks;
 
+pub use builder::SocketBuilder;
 pub use error::Error;
 pub use event::{Event, Refused};
 pub use message::{ConnectionId, Received, SendOptions};
@@ -84,6 +88,8 @@ pub use path::{Path, PathReport, PathState};
 pub use protection::Protection;
 pub use shared::{Closing, SharedSocket};
 pub use socket::Socket;
+#[cfg(feature = "tokio")]
+pub use tasks::{AsyncSocket, Connection, Message};
 
 pub use braidcast_driver::{Via, Waker};
 pub use braidcast_sctp::{CloseReason, Options, RateLimits, RateOptions, RateReport, SendError};

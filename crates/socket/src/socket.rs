@@ -1,3 +1,4 @@
+use crate::builder::SocketBuilder;
 use crate::hub::Hub;
 use crate::message::{ConnectionId, Received, SendOptions};
 use crate::path::{Path, PathReport};
@@ -41,7 +42,12 @@ impl Socket {
     /// [`Error::Key`] if the key cannot be one; [`Error::Io`] if the system has no file descriptors
     /// left.
     pub fn new(protection: &Protection) -> Result<Self, Error> {
-        Self::with_options(usual_options(protection)?)
+        Self::builder().protection(protection.clone()).build()
+    }
+
+    /// Makes a socket with other options than the usual ones.
+    pub fn builder() -> SocketBuilder {
+        SocketBuilder::new()
     }
 
     /// A socket with these options of the transport; [`Options::security`] says how it is
@@ -445,13 +451,13 @@ impl std::fmt::Debug for Socket {
     }
 }
 
-/// The transport's options of [`Socket::new`].
-pub(crate) fn usual_options(protection: &Protection) -> Result<Options, Error> {
-    let mut options = Options { security: protection.options()?, ..Options::live() };
+/// The transport's options of [`Socket::new`], without protection.
+pub(crate) fn usual_options() -> Options {
+    let mut options = Options::live();
     // The handshake goes over all networks at once: the first that works does it.
     options.timers.open_over_all = Some(Duration::from_secs(1));
     options.timers.give_up = Some(Socket::LONGEST_SILENCE);
-    Ok(options)
+    options
 }
 
 /// Returns `false` for the end of a connection that may have lost something.

@@ -1,6 +1,8 @@
 //! Sockets on the loopback interface: both ends in this process, one thread for each.
 
-use braidcast_socket::{CloseReason, ConnectionId, Error, Event, Options, Path, Protection, SendOptions, Socket};
+use braidcast_socket::{
+    CloseReason, ConnectionId, Error, Event, Options, Path, Protection, SendError, SendOptions, Socket,
+};
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -180,4 +182,56 @@ fn wrong_uses_are_refused_in_words() {
     assert!(socket.bind(taken).unwrap_err().to_string().contains("in use"));
     let odd = Options { local_port: 0, ..Options::live() };
     assert!(matches!(Socket::with_options(odd), Err(Error::Options(_))));
+}
+
+#[test]
+fn a_socket_has_the_options_that_it_was_built_with() {
+    let key = "a passphrase of some length";
+    let (at, _server) = echo(&Protection::Key(key.into()));
+    let mut socket = Socket::builder()
+        .key(key)
+        .longest_silence(Some(Duration::from_secs(1)))
+        .buffers(20_000, 20_000)
+        .max_message(10_000)
+        .options(|it| it.limits.streams = 2)
+        .build()
+        .unwrap();
+    let connection = socket.connect(&[Path::to(at[0])]).unwrap();
+    wait(&mut socket, |_, event| *event == Event::Connected);
+    let how = SendOptions { stream: 1, priority: 4, ..SendOptions::default() };
+    assert!(socket.send(connection, &[0; 10_001], &how).unwrap_err().to_string().contains("the limit of 10000"));
+    // The end of the key handshake may be in the buffer yet.
+    for size in [10_000, 9000] {
+        socket.send(connection, &vec![0; size], &how).unwrap();
+    }
+    assert!((19_000..=20_000).contains(&socket.buffered(connection).unwrap()));
+    assert!(matches!(socket.send(connection, &[0; 1000], &how), Err(Error::Send(SendError::BufferFull { .. }))));
+    let beyond = SendOptions { stream: 2, ..how };
+    assert!(matches!(socket.send(connection, &[0; 1], &beyond), Err(Error::Send(SendError::NoSuchStream { .. }))));
+    let odd = Socket::builder().max_message(0).build().unwrap_err();
+    assert!(matches!(odd, Error::Options(_)), "{odd}");
+}
+
+/// The other end's process is stopped: without a word.
+#[test]
+fn who_is_silent_for_too_long_is_gone() {
+    let mut server =
+        Socket::builder().protection(Protection::Plain).longest_silence(Some(Duration::from_secs(1))).build().unwrap();
+    let at = server.bind(loopback()).unwrap();
+    server.listen();
+    let mut client = Socket::new(&Protection::Plain).unwrap();
+    client.connect(&[Path::to(at)]).unwrap();
+    let mut connected = false;
+    while !connected {
+        client.poll(Some(Duration::from_millis(1))).unwrap();
+        connected = matches!(server.poll(Some(Duration::from_millis(1))).unwrap(), Some((_, Event::Connected)));
+    }
+    let mut why = None;
+    wait(&mut server, |_, event| {
+        if let Event::Closed { reason, .. } = event {
+            why = Some(reason.clone());
+        }
+        why.is_some()
+    });
+    assert_eq!(why, Some(CloseReason::PathsFailed));
 }

@@ -1,0 +1,326 @@
+//! Sockets for tasks of tokio.
+
+use crate::{ConnectionId, Error, Event, Path, Received, SendError, SendOptions, Socket};
+use braidcast_driver::ReadyFd;
+use braidcast_sctp::CloseReason;
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// A [`Socket`] for tasks: it listens, and connects. A task of its own runs it. When it and all its
+/// connections are dropped, these shut down, and the task ends when they have.
+#[derive(Clone, Debug)]
+pub struct AsyncSocket(Arc<Handles>);
+
+/// A connection of an [`AsyncSocket`], for any number of tasks. When its last clone is dropped it
+/// shuts down: what was sent still arrives.
+#[derive(Clone, Debug)]
+pub struct Connection(Arc<Open>);
+
+/// A message that was received, and what is known of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Message {
+    /// Its bytes.
+    pub data: Vec<u8>,
+    /// Stream, order and kind.
+    pub received: Received,
+}
+
+/// What all tasks share.
+#[derive(Debug)]
+struct Shared {
+    socket: Mutex<Socket>,
+    state: Mutex<State>,
+    /// There is something to be driven.
+    touched: Notify,
+    /// A connection was accepted, or the socket failed.
+    accepted: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connections: BTreeMap<ConnectionId, Arc<News>>,
+    accepted: VecDeque<(ConnectionId, Arc<News>)>,
+    /// All handles are dropped.
+    dropped: bool,
+    /// Its connections shut down, as all handles are dropped.
+    closing: bool,
+    /// The socket does not work any more.
+    failed: bool,
+}
+
+/// What a connection's tasks wait for.
+#[derive(Debug, Default)]
+struct News {
+    changed: Notify,
+    connection: Mutex<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    connected: bool,
+    end: Option<(CloseReason, Vec<u64>)>,
+}
+
+/// As long as there is one, the task goes on.
+#[derive(Debug)]
+struct Handles(Arc<Shared>);
+
+#[derive(Debug)]
+struct Open {
+    socket: AsyncSocket,
+    id: ConnectionId,
+    news: Arc<News>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Does what there is to do. Returns `false` if the task is to end.
+    fn drive(&self) -> Result<bool, Error> {
+        loop {
+            let event = lock(&self.socket).poll(Some(Duration::ZERO))?;
+            match event {
+                Some((id, event)) => self.happened(id, event),
+                None if !lock(&self.state).dropped => return Ok(true),
+                // What was sent is to arrive all the same; nobody receives any more.
+                None if !std::mem::replace(&mut lock(&self.state).closing, true) => lock(&self.socket).begin_close()?,
+                None => {
+                    let mut socket = lock(&self.socket);
+                    socket.discard_received();
+                    return Ok(socket.connections().next().is_some());
+                }
+            }
+        }
+    }
+
+    fn happened(&self, id: ConnectionId, event: Event) {
+        let mut state = lock(&self.state);
+        let new = !state.connections.contains_key(&id);
+        let news = Arc::clone(state.connections.entry(id).or_default());
+        match event {
+            Event::Connected => {
+                lock(&news.connection).connected = true;
+                if new {
+                    state.accepted.push_back((id, Arc::clone(&news)));
+                    self.accepted.notify_waiters();
+                }
+            }
+            Event::Closed { reason, unsettled } => {
+                lock(&news.connection).end = Some((reason, unsettled));
+                state.connections.remove(&id);
+            }
+            _ => {}
+        }
+        news.changed.notify_waiters();
+    }
+
+    /// Nothing works any more: everybody who waits gets to know.
+    fn fail(&self) {
+        let mut state = lock(&self.state);
+        state.failed = true;
+        state.connections.values().for_each(|news| news.changed.notify_waiters());
+        self.accepted.notify_waiters();
+    }
+}
+
+impl Drop for Handles {
+    fn drop(&mut self) {
+        lock(&self.0.state).dropped = true;
+        self.0.touched.notify_one();
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let shared = &self.socket.0.0;
+        _ = lock(&shared.socket).shutdown(self.id);
+        shared.touched.notify_one();
+    }
+}
+
+impl AsyncSocket {
+    /// Takes over `socket`, which may listen, and runs it in a task.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, or in one without I/O (`enable_io`).
+    pub fn new(socket: Socket) -> Result<Self, Error> {
+        let ready = ReadyFd::new(socket.as_fd())?;
+        let shared = Arc::new(Shared {
+            socket: Mutex::new(socket),
+            state: Mutex::default(),
+            touched: Notify::new(),
+            accepted: Notify::new(),
+        });
+        let driven = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let mut goes_on = driven.drive();
+            while let Ok(true) = goes_on {
+                tokio::select! {
+                    done = ready.drained(|| driven.drive()) => goes_on = done.unwrap_or_else(|error| Err(error.into())),
+                    () = driven.touched.notified() => goes_on = driven.drive(),
+                }
+            }
+            driven.fail();
+        });
+        Ok(Self(Arc::new(Handles(shared))))
+    }
+
+    /// Waits for the next connection that another end begins. Dropping the future loses none.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if the socket does not work any more.
+    pub async fn accept(&self) -> Result<Connection, Error> {
+        let shared = &self.0.0;
+        loop {
+            let waits = shared.accepted.notified();
+            {
+                let mut state = lock(&shared.state);
+                if let Some((id, news)) = state.accepted.pop_front() {
+                    return Ok(Connection(Arc::new(Open { socket: self.clone(), id, news })));
+                }
+                if state.failed {
+                    return Err(Error::Broken);
+                }
+            }
+            waits.await;
+        }
+    }
+
+    /// Connects over these paths.
+    ///
+    /// # Errors
+    /// As [`Socket::connect`], [`Error::Closed`] with what came of it, [`Error::Broken`].
+    pub async fn connect(&self, paths: &[Path]) -> Result<Connection, Error> {
+        let shared = &self.0.0;
+        let connection = {
+            // The task does not hear of it before it is known here.
+            let mut state = lock(&shared.state);
+            let id = lock(&shared.socket).connect(paths)?;
+            let news = Arc::clone(state.connections.entry(id).or_default());
+            Connection(Arc::new(Open { socket: self.clone(), id, news }))
+        };
+        shared.touched.notify_one();
+        connection.wait_for(|progress| progress.connected.then_some(())).await?;
+        Ok(connection)
+    }
+
+    /// Calls `call` with the socket, for what this type does not have.
+    pub fn with<T>(&self, call: impl FnOnce(&mut Socket) -> T) -> T {
+        let done = call(&mut lock(&self.0.0.socket));
+        self.0.0.touched.notify_one();
+        done
+    }
+}
+
+impl Connection {
+    /// Its number, for [`AsyncSocket::with`].
+    pub fn id(&self) -> ConnectionId {
+        self.0.id
+    }
+
+    /// Takes a message to be sent, as soon as there is room for it. Dropping the future before that
+    /// sends nothing.
+    ///
+    /// # Errors
+    /// [`Error::Send`]: it was not taken; [`Error::NoConnection`] if the connection is over.
+    pub async fn send(&self, message: &[u8], options: &SendOptions) -> Result<(), Error> {
+        loop {
+            let waits = self.0.news.changed.notified();
+            match self.0.socket.with(|socket| socket.send(self.0.id, message, options)) {
+                Err(Error::Send(SendError::BufferFull { .. } | SendError::QueueFull { .. })) => waits.await,
+                done => return done,
+            }
+        }
+    }
+
+    /// Waits for the next message. `None`: the connection is over, and all that came was received.
+    /// Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if the socket does not work any more.
+    pub async fn recv(&self) -> Result<Option<Message>, Error> {
+        let shared = &self.0.socket.0.0;
+        loop {
+            let waits = self.0.news.changed.notified();
+            let mut data = Vec::new();
+            let received = self.0.socket.with(|socket| socket.recv(self.0.id, &mut data))?;
+            if let Some(received) = received {
+                return Ok(Some(Message { data, received }));
+            }
+            {
+                let state = lock(&shared.state);
+                if !state.connections.contains_key(&self.0.id) {
+                    return Ok(None);
+                }
+                if state.failed {
+                    return Err(Error::Broken);
+                }
+            }
+            waits.await;
+        }
+    }
+
+    /// Ends it once everything that was sent is acknowledged, and waits for that. What comes and is
+    /// not received by another task is lost.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if it ended otherwise, [`Error::Broken`].
+    pub async fn shutdown(&self) -> Result<(), Error> {
+        self.0.socket.with(|socket| socket.shutdown(self.0.id)).or_else(|error| match error {
+            Error::NoConnection(_) => Ok(()),
+            other => Err(other),
+        })?;
+        while self.recv().await?.is_some() {}
+        match lock(&self.0.news.connection).end.clone() {
+            Some((reason, _)) if reason != CloseReason::Shutdown => Err(Error::Closed(reason)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends it at once; the other end is told `reason`.
+    pub fn abort(&self, reason: &str) {
+        // There is nothing to abort where it is over.
+        _ = self.0.socket.with(|socket| socket.abort(self.0.id, reason));
+    }
+
+    /// Waits for its end: why it is over, and the contexts of messages of which it is not known
+    /// whether they arrived. That comes once all that came was received.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if the socket does not work any more.
+    pub async fn closed(&self) -> Result<(CloseReason, Vec<u64>), Error> {
+        match self.wait_for(|progress| progress.end.clone()).await {
+            Err(Error::Closed(reason)) => Ok((reason, Vec::new())),
+            done => done,
+        }
+    }
+
+    /// Waits until `wanted` returns something of it.
+    async fn wait_for<T>(&self, wanted: impl Fn(&Progress) -> Option<T>) -> Result<T, Error> {
+        loop {
+            let waits = self.0.news.changed.notified();
+            {
+                let progress = lock(&self.0.news.connection);
+                if let Some(it) = wanted(&progress) {
+                    return Ok(it);
+                }
+                if let Some((reason, _)) = &progress.end {
+                    return Err(Error::Closed(reason.clone()));
+                }
+            }
+            if lock(&self.0.socket.0.0.state).failed {
+                return Err(Error::Broken);
+            }
+            waits.await;
+        }
+    }
+}

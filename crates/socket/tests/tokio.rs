@@ -1,0 +1,130 @@
+//! Sockets in tasks of tokio, on the loopback interface.
+
+use braidcast_socket::{
+    AsyncSocket, CloseReason, Connection, Error, Path, Protection, SendOptions, SharedSocket, Socket,
+};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+fn server(protection: &Protection) -> (AsyncSocket, SocketAddr) {
+    let mut socket = Socket::new(protection).unwrap();
+    let at = socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket.listen();
+    (AsyncSocket::new(socket).unwrap(), at)
+}
+
+fn client(protection: &Protection) -> AsyncSocket {
+    AsyncSocket::new(Socket::new(protection).unwrap()).unwrap()
+}
+
+/// Sends back what comes until the connection is over. Returns how many messages came.
+async fn echo(connection: Connection) -> usize {
+    let mut count = 0;
+    while let Some(message) = connection.recv().await.unwrap() {
+        count += 1;
+        // The other end may have gone meanwhile.
+        _ = connection.send(&message.data, &SendOptions::default()).await;
+    }
+    count
+}
+
+#[tokio::test]
+async fn many_clients_are_served_and_no_message_is_lost() {
+    let (server, at) = server(&Protection::Anyone);
+    let served = tokio::spawn(async move {
+        let mut echoes = Vec::new();
+        for _ in 0..10 {
+            echoes.push(tokio::spawn(echo(server.accept().await.unwrap())));
+        }
+        let mut count = 0;
+        for it in echoes {
+            count += it.await.unwrap();
+        }
+        count
+    });
+    let clients: Vec<_> = (0..10_u8)
+        .map(|number| {
+            tokio::spawn(async move {
+                let connection = client(&Protection::Anyone).connect(&[Path::to(at)]).await.unwrap();
+                let sender = connection.clone();
+                let sending = tokio::spawn(async move {
+                    for n in 0..20 {
+                        sender.send(&[number, n], &SendOptions::default()).await.unwrap();
+                    }
+                });
+                for n in 0..20 {
+                    assert_eq!(connection.recv().await.unwrap().unwrap().data, [number, n]);
+                }
+                sending.await.unwrap();
+                connection.shutdown().await.unwrap();
+                assert_eq!(connection.closed().await.unwrap(), (CloseReason::Shutdown, vec![]));
+            })
+        })
+        .collect();
+    for it in clients {
+        it.await.unwrap();
+    }
+    assert_eq!(served.await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn who_sends_more_than_fits_waits_for_room() {
+    let (server, at) = server(&Protection::Plain);
+    let connection = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+    let sending = tokio::spawn(async move {
+        for _ in 0..150 {
+            connection.send(&[7; 100_000], &SendOptions::default()).await.unwrap();
+        }
+        // Dropped, it shuts down: all arrives.
+    });
+    let accepted = server.accept().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!sending.is_finished(), "15 MB do not fit two buffers of 4 MiB");
+    let mut count = 0;
+    while let Some(message) = accepted.recv().await.unwrap() {
+        assert_eq!(message.data.len(), 100_000);
+        count += 1;
+    }
+    assert_eq!(count, 150);
+    sending.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_future_that_is_dropped_loses_nothing() {
+    let (server, at) = server(&Protection::Plain);
+    let connection = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+    let accepted = server.accept().await.unwrap();
+    let sending = tokio::spawn(async move {
+        for n in 0..50_u8 {
+            connection.send(&[n], &SendOptions::default()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    });
+    let mut got = Vec::new();
+    while got.len() < 50 {
+        tokio::select! {
+            message = accepted.recv() => got.extend(message.unwrap().unwrap().data),
+            () = tokio::time::sleep(Duration::from_micros(700)) => {}
+        }
+    }
+    assert_eq!(got, (0..50).collect::<Vec<u8>>());
+    sending.await.unwrap();
+}
+
+#[tokio::test]
+async fn another_key_and_nobody_are_errors() {
+    let (_server, at) = server(&Protection::Key("one passphrase of some length".into()));
+    let error = client(&Protection::Anyone).connect(&[Path::to(at)]).await.unwrap_err();
+    assert!(matches!(error, Error::Closed(CloseReason::Insecure(_))), "{error}");
+    assert!(matches!(client(&Protection::Plain).connect(&[]).await, Err(Error::Connect(_))));
+}
+
+#[test]
+fn connections_go_to_other_tasks_and_threads() {
+    fn is_for_all<T: Clone + Send + Sync + 'static>() {}
+    fn is_send<T: Send>() {}
+    is_for_all::<AsyncSocket>();
+    is_for_all::<Connection>();
+    is_for_all::<SharedSocket>();
+    is_send::<Socket>();
+}
