@@ -23,12 +23,15 @@
 //! | `by-worth` | a plan: what most frames need first, if its last byte is in time | drops the worst | frames are discarded once their last byte would be late | of our own, decision 19 |
 
 mod bag;
+mod by_frame;
 mod by_worth;
 mod fifo;
 mod fifo_timed;
 mod groups;
 mod in_time;
 mod keep_alive;
+mod knobs;
+mod layout;
 mod lifo;
 mod lifo_priority;
 mod load;
@@ -45,6 +48,8 @@ mod store;
 mod testing;
 mod weighted;
 
+pub use knobs::{debug, knob};
+pub use layout::Curve;
 pub use message::{Discard, Limits, Outlook, Priority, Refused, Tag, UnknownPriority, Why};
 pub use method::Method;
 pub use weighted::Weights;
@@ -111,4 +116,30 @@ pub trait SendQueue<M>: fmt::Debug + Send {
 
     /// Notes that bytes of padding were sent.
     fn padded(&mut self, _bytes: usize) {}
+
+    /// Returns true if it lays what waits over paths.
+    fn lays_out(&self) -> bool {
+        false
+    }
+
+    /// Lays what waits over these paths. What is not worth sending any more is appended to `gone`.
+    fn lay_out(&mut self, _now: braidcast_core::Instant, _curves: &[Curve], _gone: &mut Vec<Discard<M>>) {}
+
+    /// The message that a path goes on with.
+    fn next_over(&self, _path: usize) -> Option<(&Tag, &M)> {
+        None
+    }
+
+    /// `bytes` of a message left over the path, and `left` are left of it.
+    fn on_cut(&mut self, _path: usize, _bytes: usize, _left: usize, _is_it: &dyn Fn(&M) -> bool) {}
+
+    /// Seconds until the path is through with what was laid on it.
+    fn free(&self, _path: usize) -> Option<f64> {
+        None
+    }
+
+    /// A message is gone.
+    fn forget(&mut self, _is_it: &dyn Fn(&M) -> bool) -> bool {
+        false
+    }
 }

@@ -1,3 +1,4 @@
+use crate::by_frame::ByFrame;
 use crate::by_worth::{ByWorth, finished_at};
 use crate::fifo::Fifo;
 use crate::fifo_timed::FifoTimed;
@@ -46,6 +47,8 @@ pub enum Method {
     InTime,
     /// What brings most to what can be shown, whole and in time or not at all.
     ByWorth,
+    /// Frames laid over paths.
+    ByFrame,
 }
 
 impl Method {
@@ -64,6 +67,7 @@ impl Method {
             Self::KeepAlive => Box::new(KeepAlive::new(limits)),
             Self::InTime => Box::new(InTime::new(limits)),
             Self::ByWorth => Box::new(ByWorth::new(limits)),
+            Self::ByFrame => Box::new(ByFrame::new(limits)),
             Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),
         }
     }
@@ -82,7 +86,8 @@ impl Method {
             | Self::KeepAlive
             | Self::Weighted
             | Self::InTime
-            | Self::ByWorth => true,
+            | Self::ByWorth
+            | Self::ByFrame => true,
         }
     }
 
@@ -98,9 +103,8 @@ impl Method {
     /// Which messages go before others once they are taken out: 0 first. Those of a number take turns.
     pub const fn rank(self, priority: Priority) -> u8 {
         match self {
-            // A frame that was begun is finished: only audio and frames that all others need go
-            // before the rest of it.
-            Self::ByWorth if priority.get() > 2 => 2,
+            // A frame that was begun is finished: only audio and frames that all others lean on go before the rest of it.
+            Self::ByWorth | Self::ByFrame if priority.get() > 2 => 2,
             _ if self.heeds_priority() => priority.get(),
             _ => 0,
         }
@@ -119,7 +123,8 @@ impl Method {
             | Self::KeepAlive
             | Self::Weighted
             | Self::InTime
-            | Self::ByWorth => true,
+            | Self::ByWorth
+            | Self::ByFrame => true,
         }
     }
 }
@@ -140,6 +145,7 @@ named! {
         "weighted" => Weighted,
         "in-time" => InTime,
         "by-worth" => ByWorth,
+        "by-frame" => ByFrame,
     }
 }
 

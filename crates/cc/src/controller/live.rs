@@ -361,6 +361,11 @@ impl Controller for Live {
         })
     }
 
+    fn measured_rate(&self) -> Option<f64> {
+        let k: f64 = std::env::var("K_SPREAD").ok().and_then(|it| it.parse().ok()).unwrap_or(0.0);
+        Some(self.rate.get() * (1.0 - (k * self.recent.spread()).min(0.6))).filter(|rate| *rate > 0.0)
+    }
+
     fn delivery_rate(&self) -> Option<f64> {
         let rate = self.rate.get();
         let doubt = if self.rate.is_known { 1.0 } else { 1.5 };

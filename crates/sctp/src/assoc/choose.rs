@@ -107,8 +107,76 @@ impl Open {
         self.books().1.account_for_discarded();
     }
 
-    /// Returns `true` if there is something for the path `index`, as far as the queue is concerned.
+    /// Whether the queue says what goes over which path.
+    pub(super) fn goes_by_frame(&self) -> bool {
+        self.options.paths.concurrent
+            && self.options.paths.scheduler == braidcast_mpath::SchedulerKind::ByFrame
+            && self.queue.front().is_some_and(|front| front.lays_out() && front.is_alone())
+    }
+
+    /// Lays what waits over the paths.
+    pub(super) fn lay_out(&mut self, now: Instant) {
+        if self.queue.front().is_none_or(crate::tx::Front::is_drained) {
+            return;
+        }
+        let mut curves = core::mem::take(&mut self.scratch.curves);
+        curves.clear();
+        for place in 0..self.paths.places() {
+            let index = self.paths.at(place).filter(|&index| self.paths.is_best(index));
+            curves.push(index.map_or(
+                braidcast_queue::Curve { first: 0.0, rate: 0.0, price: 0.0, risk: 1.0, doubt: [1.0; 4], again: 0.0 },
+                |index| self.curve(now, index),
+            ));
+        }
+        self.queue.lay_out(now, &curves);
+        self.scratch.curves = curves;
+        while let Some((key, why, untouched)) = self.queue.next_gone() {
+            if untouched {
+                self.journal.abandoned(self.queue.get(key), Some(why), true);
+                self.queue.forget(key);
+            } else {
+                let (ledger, books) = self.books();
+                ledger.abandon(books, key);
+            }
+        }
+    }
+
+    /// What the path still delivers.
+    pub(super) fn curve(&self, now: Instant, index: PathIndex) -> braidcast_queue::Curve {
+        let path = &self.paths[index];
+        let in_flight = self.ledger.in_flight_over(index);
+        let rtt = path.shortest_round_trip().unwrap_or_default().as_secs_f64();
+        let oldest = self.ledger.sent_over(index).next().map(|(_, _, chunk)| chunk.sent());
+        let silent = path.silent_for(now, oldest).saturating_sub(4 * path.rtt().rttvar()).as_secs_f64();
+        let starting = path.rate_is_lower_bound();
+        let by_window = path.cwnd() as f64 / path.rtt().srtt().map_or(0.1, |srtt| srtt.as_secs_f64()).max(1e-3);
+        let rate = if starting {
+            path.known_rate().unwrap_or_default().max(by_window) * (1.0 + (0.1 / path.rtt().srtt().map_or(0.1, |srtt| srtt.as_secs_f64()).max(1e-3)).min(1.0) * (braidcast_queue::knob(10) - 1.0))
+        } else {
+            path.known_rate().unwrap_or(by_window) * braidcast_queue::knob(7)
+        };
+        let queue = (in_flight as f64 / rate.max(1.0) - rtt).max(0.0);
+        braidcast_queue::Curve {
+            first: rtt / 2.0 + queue + silent * braidcast_queue::knob(8),
+            rate,
+            price: 0.0,
+            risk: path.losses_of_late(),
+            doubt: path.doubt().map(|it| it.max(0.9 * ((silent - 0.02) / 0.08).clamp(0.0, 1.0))),
+            again: 1.25 * rtt + queue,
+        }
+    }
+
+    /// Whether there is something for the path `index`, as far as the queue is concerned.
     pub(super) fn suits(&self, now: Instant, index: PathIndex) -> bool {
+        if self.goes_by_frame() {
+            return self.queue.peek_over(index.get()).is_some_and(|(key, _)| {
+                let front = self.queue.front().map_or((0, 0), |front| (front.bytes(), front.most_bytes()));
+                let sent = self.queue.held_bytes() - front.0;
+                !self.queue.is_untouched(key)
+                    || sent == 0
+                    || sent + self.queue.get(key).payload.len() <= self.options.limits.send_buffer - front.1
+            });
+        }
         if self.queue.front().is_none() {
             return true;
         }
@@ -126,6 +194,17 @@ impl Open {
     /// Looks for which of the paths that are `ready` there is nothing.
     pub(super) fn choose(&mut self, now: Instant, ready: impl Iterator<Item = PathIndex>) {
         self.avoided = Avoided::default();
+        if self.goes_by_frame() {
+            self.lay_out(now);
+            for index in ready.filter(|index| index.get() < Avoided::BITS) {
+                if !self.suits(now, index) {
+                    self.avoided.add(index);
+                    let in_flight = self.ledger.in_flight_over(index);
+                    self.paths[index].on_app_limited(in_flight);
+                }
+            }
+            return;
+        }
         if self.queue.front().is_none() {
             return;
         }

@@ -161,6 +161,7 @@ struct Open {
 struct Scratch {
     ack: AckScratch,
     views: Vec<PathView>,
+    curves: Vec<braidcast_queue::Curve>,
     candidates: Vec<Candidate>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,

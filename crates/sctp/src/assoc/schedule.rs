@@ -120,6 +120,13 @@ impl Open {
     /// The same, for the paths that are ready. A lost chunk is judged by its own deadline, and
     /// waits for none of the new data.
     fn first_repeat(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<PathIndex> {
+        let by_frame = self.goes_by_frame();
+        let firsts: Vec<(usize, f64)> = if by_frame {
+            let active = views.iter().enumerate().filter(|(_, view)| view.active);
+            active.map(|(place, _)| (place, self.curve(now, PathIndex::new(place)).first)).collect()
+        } else {
+            Vec::new()
+        };
         let Self { scheduler, ledger, options, queue, .. } = self;
         let waiting = Waiting { again: true, ..waiting };
         let lost = |tsn| {
@@ -130,6 +137,13 @@ impl Open {
                 Waiting { bytes: chunk.len(), head: chunk.len(), deadline, priority, ..waiting }
             })
         };
+        if by_frame {
+            let heads = ledger.repeats().filter_map(|(_, priority, tsn)| {
+                let target = firsts.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|&(place, _)| place)?;
+                Some(((priority, tsn), Some(target).filter(|&it| views[it].ready).map(PathIndex::new)?))
+            });
+            return heads.min_by_key(|&(rank, _)| rank).map(|(_, index)| index);
+        }
         let targets = ledger.repeats().filter_map(|(origin, priority, tsn)| {
             let target = match repeat_target(options, views, origin) {
                 Some(index) => views[index.get()].ready.then_some(index),
@@ -147,6 +161,10 @@ impl Open {
         }
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             view.ready = self.suits_new(PathIndex::new(place));
+        }
+        if self.goes_by_frame() {
+            let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
+            return ready.min_by_key(|(_, view)| view.forward_delay.map(|it| it.mean)).map(|(at, _)| PathIndex::new(at));
         }
         let view = View { now, paths: views, waiting };
         let mut picked = self.scheduler.pick(&view).map(PathIndex::new);

@@ -103,6 +103,8 @@ impl Path {
                     self.stats.repaired_chunks += 1;
                     return true;
                 }
+                let base = self.shortest_round_trip().unwrap_or_default();
+                self.note_kept((now - acked.sent).saturating_sub(base));
                 self.rates.on_delivered(now, acked.sent, acked.stamp, acked.len);
                 if let Some(size) = self.sizes.of(order) {
                     self.pmtu.on_delivered(size);
@@ -296,6 +298,13 @@ impl Path {
         }
     }
 
+    /// A chunk came in time or late.
+    fn note_kept(&mut self, late: Duration) {
+        for (doubt, bound) in self.doubt.iter_mut().zip([80, 160, 320, 640]) {
+            *doubt += (f64::from(u8::from(late > Duration::from_millis(bound))) - *doubt) / 256.0;
+        }
+    }
+
     /// The chunk in place `order` got lost while others arrived: perhaps its packet was too large.
     pub(crate) fn on_reported_lost(&mut self, now: Instant, order: Order) {
         if let Some(size) = self.sizes.of(order) {
@@ -307,6 +316,9 @@ impl Path {
     pub(crate) fn on_lost(&mut self, chunks: u64, cause: LossCause) {
         for _ in 0..chunks {
             self.note_fate((cause == LossCause::Reported).then_some(true));
+            if cause != LossCause::Reported {
+                self.note_kept(Duration::from_millis(if cause == LossCause::Silence { 200 } else { 1000 }));
+            }
         }
         if cause != LossCause::Silence {
             self.stats.lost_chunks += chunks;

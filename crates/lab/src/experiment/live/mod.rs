@@ -57,6 +57,11 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         let prefix = prefix(run, flow);
         let limit = flow.live.sender.latency + TOLERANCE;
         let (seen, longest_freeze) = seen(receiver, limit);
+        if std::env::var("K_MISS").is_ok() {
+            for it in seen.iter().filter(|it| it.shot.kind.is_video() && !it.on_time) {
+                eprintln!("miss {:?} {:?} bytes {} took {:?} late {:?}", it.shot.at, it.shot.kind, it.shot.bytes(), it.took, it.late);
+            }
+        }
         let oracle = oracle(run, flow, &seen, receiver.window().first().unwrap_or(Instant::ZERO), limit);
         frames(&prefix, &seen, oracle, &mut measures);
         measures.metric(format!("{prefix}longest freeze"), "s", longest_freeze.as_secs_f64());
