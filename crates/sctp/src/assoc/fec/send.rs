@@ -74,7 +74,7 @@ impl Open {
         if sender.due.is_empty() || !self.state.carries_data() {
             return None;
         }
-        let by_frame = self.goes_by_frame() && braidcast_queue::knob(14) > 0.5;
+        let by_frame = self.goes_by_frame();
         if by_frame {
             let owing = self.paths.for_data().filter(|(_, path)| path.redundancy_owed() > 0.0);
             let far = |index: PathIndex| self.curve(Instant::ZERO, index).first;
