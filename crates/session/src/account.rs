@@ -187,23 +187,22 @@ impl Account {
             *heard = Heard { on_time: word.on_time[i], late: word.late[i] };
         }
         let sum = |heard: &[Heard; KINDS]| heard.iter().map(|it| it.on_time.saturating_add(it.late)).sum::<u64>();
-        if core::mem::take(&mut self.perhaps_another) {
-            if new.iter().zip(&self.present).any(|(new, old)| new.on_time < old.on_time || new.late < old.late) {
-                for (earlier, present) in self.earlier.iter_mut().zip(&self.present) {
-                    earlier.on_time = earlier.on_time.saturating_add(present.on_time);
-                    earlier.late = earlier.late.saturating_add(present.late);
-                }
-                self.present = [Heard::default(); KINDS];
+        let smaller = |(new, old): (&Heard, &Heard)| new.on_time < old.on_time || new.late < old.late;
+        if core::mem::take(&mut self.perhaps_another) && new.iter().zip(&self.present).any(smaller) {
+            for (earlier, present) in self.earlier.iter_mut().zip(&self.present) {
+                earlier.on_time = earlier.on_time.saturating_add(present.on_time);
+                earlier.late = earlier.late.saturating_add(present.late);
             }
+            self.present = [Heard::default(); KINDS];
         }
         self.heard_at = Some(now);
         if sum(&new) < sum(&self.present) {
             return;
         }
         self.present = new;
-        for i in 0..KINDS {
-            self.counts.on_time[i] = self.earlier[i].on_time.saturating_add(new[i].on_time);
-            self.counts.late[i] = self.earlier[i].late.saturating_add(new[i].late);
+        for (i, (earlier, present)) in self.earlier.iter().zip(&new).enumerate() {
+            self.counts.on_time[i] = earlier.on_time.saturating_add(present.on_time);
+            self.counts.late[i] = earlier.late.saturating_add(present.late);
         }
     }
 
