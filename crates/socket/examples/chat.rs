@@ -35,10 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut message = Vec::new();
     while let Some((connection, event)) = socket.poll(None)? {
         match event {
-            Event::Readable => {
-                if socket.with(|socket| socket.recv(connection, &mut message))?.is_some() {
-                    println!("> {}", String::from_utf8_lossy(&message));
-                }
+            Event::Readable if socket.with(|socket| socket.recv(connection, &mut message))?.is_some() => {
+                println!("> {}", String::from_utf8_lossy(&message));
             }
             Event::PathUp { name, .. } => println!("{name} is up"),
             Event::PathDown { name, .. } => println!("{name} does not answer"),

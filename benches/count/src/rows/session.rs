@@ -179,6 +179,7 @@ fn frame(n: u64, captured: Instant) -> Unit {
     Unit {
         kind,
         reference: kind != Kind::B,
+        continues: false,
         pid: 256,
         runs: vec![Run { first: n * packets, count: packets as u32, null: false }],
         bytes,

@@ -145,7 +145,8 @@ fn on_time_lately(report: &Report, end: End) -> String {
         let (on_time, all) = kinds.fold((0, 0), |(on_time, all), it| (on_time + it.on_time, all + it.captured));
         (all > 0).then(|| units::share(on_time as f64 / all as f64))
     };
-    let groups: [(&str, fn(Kind) -> bool); 3] =
+    type Group = (&'static str, fn(Kind) -> bool);
+    let groups: [Group; 3] =
         [("video ", Kind::is_video), ("audio ", |kind| kind == Kind::Audio), ("data ", |kind| kind == Kind::Data)];
     let shares: Vec<String> =
         groups.iter().filter_map(|(name, is_of)| share(*is_of).map(|share| format!("{name}{share}"))).collect();

@@ -1,4 +1,5 @@
 //! The driver on real sockets of the loopback interface.
+#![allow(clippy::disallowed_methods, reason = "threads of tests that are slower than others")]
 
 use crate::common;
 use crate::common::{Client, Echo, Idle, Metronome};

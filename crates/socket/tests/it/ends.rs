@@ -41,10 +41,8 @@ fn one_at_a_time(server: &mut Socket, ends: usize) -> Vec<String> {
     while over < ends {
         let (connection, event) = server.poll(PATIENCE).unwrap().expect("nothing happened for long");
         match event {
-            Event::Readable => {
-                if server.recv(connection, &mut message).unwrap().is_some() {
-                    told.push(format!("{} {}", connection.0, String::from_utf8_lossy(&message)));
-                }
+            Event::Readable if server.recv(connection, &mut message).unwrap().is_some() => {
+                told.push(format!("{} {}", connection.0, String::from_utf8_lossy(&message)));
             }
             Event::Closed { reason, .. } => {
                 told.push(format!("{} {reason}", connection.0));

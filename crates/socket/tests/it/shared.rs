@@ -1,4 +1,5 @@
 //! A socket that several threads use.
+#![allow(clippy::disallowed_methods, reason = "threads of tests that are slower than others")]
 
 use braidcast_socket::{ConnectionId, Error, Event, Path, Protection, SendOptions, SharedSocket, Socket};
 use std::sync::mpsc;

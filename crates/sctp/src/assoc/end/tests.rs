@@ -32,7 +32,8 @@ fn what_came_before_the_end_is_told_before_it_and_can_be_taken_after_it() {
     let shutdown = |pair: &mut Pair| pair.ends[0].association_mut(pair.client).unwrap().shutdown(pair.now);
     let abort = |pair: &mut Pair| pair.ends[0].association_mut(pair.client).unwrap().abort(pair.now, "bye");
     let by_peer = CloseReason::AbortedByPeer("User-Initiated Abort: \"bye\"".into());
-    let ends: [(fn(&mut Pair), CloseReason); 2] = [(shutdown, CloseReason::Shutdown), (abort, by_peer)];
+    type End = (fn(&mut Pair), CloseReason);
+    let ends: [End; 2] = [(shutdown, CloseReason::Shutdown), (abort, by_peer)];
     for (last, reason) in ends {
         let (mut pair, id, events) = busy_server(last);
         assert_eq!(events, [Event::Readable, Event::Closed(reason)]);
