@@ -49,7 +49,7 @@ pub(crate) struct LabSurveyArgs {
     /// How long each run measures
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// A setting for all, for example scheduler=ecf: a key of [live], or a whole one; repeatable
+    /// A setting for all, for example scheduler=ecf: a key of `[live]`, or a whole one; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The same sets again with these settings on top, `;` between them, as a further line of the table; repeatable

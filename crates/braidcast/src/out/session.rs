@@ -154,7 +154,8 @@ fn on_time_lately(report: &Report, end: End) -> String {
     let lately =
         if shares.is_empty() { String::new() } else { format!(", {} on time in the last {span} s", shares.join(", ")) };
     let silent = report.unheard_seconds.filter(|seconds| *seconds >= OLD_WORD).map_or_else(String::new, |seconds| {
-        let silence = units::time(Duration::from_secs(seconds as u64));
+        let whole = Duration::from_secs(seconds as u64);
+        let silence = if seconds < 120.0 { format!("{seconds:.0} s") } else { units::time(whole) };
         match end {
             End::Sender => format!(", the receiver's last word is {silence} old"),
             End::Receiver => format!(", nothing from the sender for {silence}"),

@@ -26,7 +26,7 @@ fn a_private_key_is_made_once_for_its_owner_alone() {
     Test::new("receive 1 out.ts --identity me")
         .file("me", "braid1qqqq")
         .run()
-        .says(2, &["--identity me", "no private key"]);
+        .says(2, &["--identity me", "not a private key"]);
 }
 
 #[test]
