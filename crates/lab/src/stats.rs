@@ -42,7 +42,10 @@ pub(crate) fn share_ci95(hits: usize, all: usize) -> (f64, f64) {
     let (n, share) = (all as f64, hits as f64 / all as f64);
     let middle = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    ((middle - half).max(0.0), (middle + half).min(1.0))
+    // At the ends a bound is exact, and would only be rounded.
+    let low = if hits == 0 { 0.0 } else { (middle - half).max(0.0) };
+    let high = if hits == all { 1.0 } else { (middle + half).min(1.0) };
+    (low, high)
 }
 
 /// Returns the sum of the second values over that of the first, and half the width of its 95 % interval, by
