@@ -84,8 +84,12 @@ impl Open {
         if let Some((path, _)) = self.control.next() {
             return Some((path, What::Control));
         }
+        // A closed association stays until the application knows, and has nothing more to say.
+        if !self.state.is_up() {
+            return None;
+        }
         let announcing = |(_, path): &(PathIndex, &Path)| path.pending().any();
-        if let Some((path, _)) = self.paths.enumerate().find(announcing).filter(|_| self.state.is_up()) {
+        if let Some((path, _)) = self.paths.enumerate().find(announcing) {
             return Some((path, What::Announcement));
         }
         if let Some((_, path)) = self.next_copy().or_else(|| self.next_everywhere(now)) {
@@ -100,7 +104,7 @@ impl Open {
         if open.is_some() {
             return open;
         }
-        if !self.ack.due(now) || !self.state.is_up() {
+        if !self.ack.due(now) {
             return None;
         }
         Some((self.sack_path()?, What::Sack))

@@ -8,6 +8,10 @@ use crate::wire::{self, Entries, Entry, Header, padded};
 use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Transmit, Writer};
 
+/// Plans in a row that write nothing: each of them takes something away, an announcement or messages
+/// of the queue. More of them than this would be a loop without an end.
+const MOST_VOID_PLANS: u32 = 10_000;
+
 impl Open {
     /// A message is not cut for less than this, unless it ends there: better begin in the next packet.
     const MIN_PIECE: usize = 256;
@@ -16,7 +20,9 @@ impl Open {
     pub(super) fn transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         self.advance_stream_changes(now);
         let mut may_wait = true;
+        let mut turns = 0;
         loop {
+            turns += 1;
             buf.clear();
             let held = self.state.carries_data() && self.ledger.has_no_repeats() && self.peer_is_full();
             self.held_by_peer.observe(now, held);
@@ -41,6 +47,10 @@ impl Open {
                 return None;
             }
             may_wait = !redundancy;
+            if turns == MOST_VOID_PLANS {
+                debug_assert!(false, "plans that write nothing, the last of them {plan:?}");
+                return None;
+            }
         }
     }
 
