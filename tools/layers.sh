@@ -39,11 +39,9 @@ done < <(cargo tree --workspace --locked --edges normal,build --depth 1 --no-ded
 [ -n "$crate" ] || status=1
 
 while read -r lines file; do
-    if [ "$lines" -gt 800 ]; then
-        echo "size: $file has $lines lines, over 800: split it"
+    if [ "$lines" -gt 600 ]; then
+        echo "size: $file has $lines lines, over 600: it is more than one idea, split it"
         status=1
-    elif [ "$lines" -gt 600 ]; then
-        echo "size: $file has $lines lines, over 600: is it still one idea?"
     fi
 done < <(git ls-files --cached --others --exclude-standard '*.rs' | xargs wc -l | awk '$2 != "total"')
 exit $status

@@ -186,9 +186,9 @@ def added(base):
     """The lines that were added since `base`: {file: numbers}."""
     out, file = {}, None
     for line in subprocess.run(['git', 'diff', '-U0', base], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split('\n'):
-        if line.startswith('+++ b/'):
-            file = line[6:]
-        elif m := re.match(r'^@@ -\S+ \+(\d+)(?:,(\d+))? @@', line):
+        if line.startswith('+++ '):
+            file = line[6:] if line.startswith('+++ b/') else None
+        elif file and (m := re.match(r'^@@ -\S+ \+(\d+)(?:,(\d+))? @@', line)):
             out.setdefault(file, set()).update(range(int(m.group(1)), int(m.group(1)) + int(m.group(2) or 1)))
     return out
 
