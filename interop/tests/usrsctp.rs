@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(25);
 
 /// The first INIT may come before the other process has its socket: be quick with the next.
 fn options() -> Options {
-    Options::live().with(|it| it.congestion.queueing_limit = None)
+    Options::prompt().with(|it| it.congestion.queueing_limit = None)
 }
 
 fn assert_shut_down(ours: &mut Ours, id: AssociationId) {

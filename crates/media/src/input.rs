@@ -150,6 +150,7 @@ impl Input {
             self.plain.push_back(Unit {
                 kind: Kind::Data,
                 reference: true,
+                continues: false,
                 pid: 0,
                 runs: vec![Run::one(self.next_index, false)],
                 bytes: block.to_vec(),

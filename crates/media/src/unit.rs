@@ -94,6 +94,9 @@ pub struct Unit {
     /// `true` if other frames are predicted from this one (H.264 `nal_ref_idc`, H.265 sub-layer
     /// reference); true for everything that is not a B frame.
     pub reference: bool,
+    /// The rest of a frame whose beginning is the unit of the same PID before it: a frame that was too
+    /// large for one, or that stopped growing for a while.
+    pub continues: bool,
     /// The PID, 0 for [`Kind::Data`], the first packet's PID for a group of tables.
     pub pid: u16,
     /// Places of the unit's packets in the input, in ascending order; never empty. For

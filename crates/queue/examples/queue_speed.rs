@@ -32,7 +32,12 @@ fn measure(method: Method, random: bool) -> (f64, f64) {
                 let priority = rng.below(4) as u8;
                 let life = 150 + if random { rng.below(2000) } else { 50 * u64::from(priority) };
                 let expiry = Some(Instant::from_millis(u64::from(n)) + Duration::from_millis(life));
-                Tag { priority: Priority::new(priority).expect("below 8"), expiry, len: 1 + rng.below(1400) as usize }
+                Tag {
+                    priority: Priority::new(priority).expect("below 8"),
+                    expiry,
+                    len: 1 + rng.below(1400) as usize,
+                    frame: None,
+                }
             })
             .collect();
         let start = Clock::now();

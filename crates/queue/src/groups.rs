@@ -1,9 +1,7 @@
-use crate::{Outlook, Tag};
+use crate::{Frame, Outlook, Tag};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// The priority of frames that need none and begin a group.
-pub(crate) const INTRA: usize = 1;
 /// A group that has not begun so long after its time is not waited for.
 const OVERDUE: Duration = Duration::from_millis(50);
 /// Share of its lifetime above which the first frame of a group needs the whole path.
@@ -19,7 +17,8 @@ const LONGEST_CUT: Duration = Duration::from_millis(200);
 /// knows when the next one does.
 const UNEVEN: f64 = 0.05;
 
-/// When groups begin, which encoders do at even distances as a rule, and with what.
+/// When groups of an elementary stream begin, which encoders do at even distances as a rule, and
+/// with what.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Groups {
     /// The first frame of the latest one.
@@ -28,8 +27,6 @@ pub(crate) struct Groups {
     length: Option<Duration>,
     /// That is about as long as the one before took: the next will be, too.
     is_even: bool,
-    /// All that came of it is its first frame, which may come in parts.
-    is_first: bool,
     /// Bytes of the latest one, and those of them that were left out for want of time though
     /// nothing that they need was lost.
     bytes: usize,
@@ -40,6 +37,7 @@ pub(crate) struct Groups {
 
 #[derive(Clone, Copy, Debug)]
 struct First {
+    frame: u64,
     at: Instant,
     bytes: usize,
     /// It had to be there within this time.
@@ -47,12 +45,12 @@ struct First {
 }
 
 impl Groups {
-    /// A message with this tag comes.
-    pub(crate) fn on_push(&mut self, now: Instant, tag: &Tag) {
-        let level = tag.priority.index();
+    /// A message of `frame` comes.
+    fn on_push(&mut self, now: Instant, tag: &Tag, frame: &Frame) {
         match &mut self.first {
-            Some(first) if level == INTRA && self.is_first => first.bytes += tag.len,
-            first if level == INTRA => {
+            // It may come in parts.
+            Some(first) if first.frame == frame.id => first.bytes += tag.len,
+            first if frame.begins_group() => {
                 let length = first.map(|first| now.since(first.at));
                 let both = self.length.zip(length);
                 self.is_even = both.is_some_and(|(before, length)| length.abs_diff(before) <= before.mul_f64(UNEVEN));
@@ -60,28 +58,32 @@ impl Groups {
                 self.shares = [self.left_out as f64 / self.bytes.max(1) as f64, self.shares[0]];
                 (self.bytes, self.left_out) = (0, 0);
                 let lifetime = tag.expiry.map(|expiry| expiry.since(now));
-                *first = Some(First { at: now, bytes: tag.len, lifetime });
+                *first = Some(First { frame: frame.id, at: now, bytes: tag.len, lifetime });
             }
             _ => {}
         }
-        self.bytes += if level < INTRA { 0 } else { tag.len };
-        self.is_first = level == INTRA || (level < INTRA && self.is_first);
+        self.bytes += tag.len;
     }
 
     /// `bytes` were left out for want of time though nothing that they need was lost.
-    pub(crate) fn on_left_out(&mut self, bytes: usize) {
+    const fn on_left_out(&mut self, bytes: usize) {
         self.left_out += bytes;
     }
 
-    /// Returns `true` if what comes now is of the end that is cut off, as of each of the last two groups some
-    /// was left out: the frames that others need are the large ones, and the last of them leave
-    /// room for more others than they show.
+    /// Returns `true` if what comes now is of the end that is cut off, as of each of the last two
+    /// groups some was left out: the frames that others need are the large ones, and the last of
+    /// them leave room for more others than they show.
     pub(crate) fn is_cut(&self, now: Instant) -> bool {
         let Some((first, length)) = self.first.zip(self.length) else { return false };
         let next = first.at + length;
         let share = self.shares[0].min(self.shares[1]).min(1.0);
         let cut = length.mul_f64(CUT * share).min(LONGEST_CUT);
         self.is_even && !cut.is_zero() && now + cut > next && now < next + OVERDUE
+    }
+
+    /// Returns `true` if a later group than that of `frame` has begun.
+    pub(crate) fn is_over(&self, frame: &Frame) -> bool {
+        self.first.is_some_and(|first| frame.group < first.frame)
     }
 
     /// Returns `true` if the next one is to begin so soon that what is sent now may delay it.
@@ -93,13 +95,48 @@ impl Groups {
         self.first.zip(self.length).is_some_and(|(first, length)| near(first, length))
     }
 
-    /// Returns `true` if what is sent now would still be in flight when the next one is to begin, whose
-    /// first frame needs all the path has to be in time.
+    /// Returns `true` if what is sent now would still be in flight when the next one is to begin,
+    /// whose first frame needs all the path has to be in time.
     pub(crate) fn needs_room(&self, outlook: &Outlook) -> bool {
         let Some((first, length)) = self.first.zip(self.length) else { return false };
         let Some(takes) = outlook.takes(first.bytes, 1.0) else { return false };
         let next = first.at + length;
         let tight = |lifetime: Duration| takes > lifetime.saturating_sub(outlook.one_way_delay).mul_f64(TIGHT);
         outlook.now + outlook.one_way_delay > next && outlook.now < next + OVERDUE && first.lifetime.is_some_and(tight)
+    }
+}
+
+/// The groups of each elementary stream.
+#[derive(Debug, Default)]
+pub(crate) struct AllGroups(Vec<(u16, Groups)>);
+
+impl AllGroups {
+    /// Elementary streams at most; more than a multiplexer carries.
+    const STREAMS: usize = 64;
+
+    /// A message of `frame` comes. Returns the groups of its elementary stream.
+    pub(crate) fn on_push(&mut self, now: Instant, tag: &Tag, frame: &Frame) -> &Groups {
+        let at = self.0.iter().position(|(stream, _)| *stream == frame.stream).unwrap_or_else(|| {
+            if self.0.len() == Self::STREAMS {
+                self.0.remove(0);
+            }
+            self.0.push((frame.stream, Groups::default()));
+            self.0.len() - 1
+        });
+        let groups = &mut self.0[at].1;
+        groups.on_push(now, tag, frame);
+        groups
+    }
+
+    /// Returns the groups of the elementary stream that `frame` is of.
+    pub(crate) fn of(&self, frame: &Frame) -> Option<&Groups> {
+        self.0.iter().find(|(stream, _)| *stream == frame.stream).map(|(_, groups)| groups)
+    }
+
+    /// `bytes` of `frame` were left out for want of time though nothing that it needs was lost.
+    pub(crate) fn on_left_out(&mut self, frame: &Frame, bytes: usize) {
+        if let Some((_, groups)) = self.0.iter_mut().find(|(stream, _)| *stream == frame.stream) {
+            groups.on_left_out(bytes);
+        }
     }
 }

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 /// What can still be in time, by priority; frames whole or not at all. A method of our own, after
 /// what the source's queues lose (scenario `sbpn-best`).
 ///
-/// A frame are the messages of one priority with the same expiry, as an application makes them that
-/// hands all packets of a frame over at once. Messages of the first priority stand alone, and so
-/// do those that never expire.
+/// Messages make a frame if they say so ([`Tag::frame`]), else if they have the same priority and
+/// expiry, as those of an application that hands all packets of a frame over at once. Messages of
+/// the first priority stand alone, and so do those that never expire.
 ///
 /// - A frame whose last message could not leave in time at the allowed rate, less what audio takes
 ///   of it meanwhile, is discarded; so is the rest of one that lost a part to a full queue. What it
@@ -22,7 +22,8 @@ use std::collections::VecDeque;
 ///   rate that holds.
 /// - Of the messages of the first priority that are late the newest goes when nothing else waits,
 ///   so that the allowed rate holds (SBPN §3.5, §8.4.3).
-/// - A full queue abandons what is late, then the oldest frames of the least priority.
+/// - A full queue abandons what is late, then the oldest frames of the least priority. What never
+///   expires is never discarded: it is refused while there is no room.
 #[derive(Debug)]
 pub(crate) struct InTime<M> {
     levels: [Level<M>; Priority::LEVELS],
@@ -47,10 +48,17 @@ const SPARE: Duration = Duration::from_millis(40);
 /// How long slow start and what it overshoots may take.
 const SETTLING: Duration = Duration::from_secs(3);
 
-type Frame = (Priority, Instant);
+/// What makes messages one frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frame {
+    Numbered { stream: u16, id: u64 },
+    Alike(Priority, Instant),
+}
 
 fn frame_of(tag: &Tag) -> Option<Frame> {
-    tag.expiry.filter(|_| tag.priority != Priority::FIRST).map(|expiry| (tag.priority, expiry))
+    let expiry = tag.expiry.filter(|_| tag.priority != Priority::FIRST)?;
+    let numbered = tag.frame.map(|frame| Frame::Numbered { stream: frame.stream, id: frame.id });
+    Some(numbered.unwrap_or(Frame::Alike(tag.priority, expiry)))
 }
 
 /// Some messages, and their bytes.
@@ -208,7 +216,8 @@ impl<M: fmt::Debug + Send> InTime<M> {
         !self.has_time_for(level, cost, outlook)
     }
 
-    /// Returns `true` if the first message of a level comes in time if so much leaves before it, beside audio.
+    /// Returns `true` if the first message of a level comes in time if so much leaves before it,
+    /// beside audio.
     fn has_time_for(&self, level: usize, cost: f64, outlook: &Outlook) -> bool {
         let sound = if level == Priority::FIRST.index() { 0.0 } else { self.sound.cost_per_second(outlook.now) };
         let now = outlook.now + Self::time_for(cost, sound, outlook);
@@ -249,6 +258,9 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         if tag.len > self.limits.bytes {
             return Err(Refused::TooLarge(message));
         }
+        if tag.expiry.is_none() && !self.has_room(tag.len) {
+            return Err(Refused::Full(message));
+        }
         let (level, frame) = (tag.priority.index(), frame_of(&tag));
         if tag.priority == Priority::FIRST {
             self.sound.note(outlook.now, Amount { messages: 1, bytes: tag.len }.cost(outlook));
@@ -263,7 +275,11 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
                 gone.push(Discard { why: Why::Replaced, tag, message });
                 continue;
             }
-            let Some(last) = self.filled().next_back() else { break };
+            let expires = |level: &usize| self.levels[*level].messages.head().is_some_and(|tag| tag.expiry.is_some());
+            let Some(last) = self.filled().rev().find(expires) else {
+                fits = false;
+                break;
+            };
             fits = frame.is_none() || self.levels[last].messages.head().and_then(frame_of) != frame;
             self.give_up(last, Why::Replaced, gone);
         }
@@ -318,7 +334,8 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         self.take_late()
     }
 
-    /// Looks at the oldest frame of each priority only: the next one of a priority does not overtake it.
+    /// Looks at the oldest frame of each priority only: the next one of a priority does not
+    /// overtake it.
     fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
         self.levels[self.first_in_time(outlook)?].messages.head()
     }
@@ -339,7 +356,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{Bench, audio, b_frame, video};
-    use crate::{Limits, Method, Priority, Tag};
+    use crate::{Frame, Limits, Method, Priority, Tag};
     use core::time::Duration;
 
     #[test]
@@ -379,6 +396,19 @@ mod tests {
         bench.outlook.rate = Some(20_000.0);
         assert!(bench.push([video(2, 100), video(3, 100), video(4, 100), b_frame(5, 110)]).is_empty());
         assert_eq!(bench.pop(), ["2 expired", "3 expired", "4 expired", "5"]);
+    }
+
+    #[test]
+    fn frames_that_say_so_are_two_though_they_expire_together() {
+        let mut bench = Bench::new(Method::InTime, Limits::NONE);
+        bench.outlook.rate = Some(20_000.0);
+        // As above, but the third is a frame of its own.
+        for (number, id) in [(2, 1), (3, 1), (4, 2)] {
+            let (number, tag) = video(number, 100);
+            let tag = Tag { frame: Some(Frame::alone(id, 256, 2000, tag.expiry)), ..tag };
+            bench.queue.push(&bench.outlook, tag, number, &mut Vec::new()).unwrap();
+        }
+        assert_eq!(bench.pop_all(), ["2", "3", "4"]);
     }
 
     #[test]

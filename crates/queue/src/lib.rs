@@ -1,10 +1,10 @@
 //! Send queues: when the network takes less than the application makes, which message goes next, and which one never.
 //!
-//! A [`SendQueue`] holds messages that carry a [`Tag`]: a priority, an expiry, a length. It is
-//! asked with an [`Outlook`], what the transport knows about the way: the time, the delay to the
-//! receiver, the rate. Whatever it abandons it hands back with the reason, so that no message
-//! vanishes. All rules work at the sender alone, under any congestion control and with any
-//! receiver.
+//! A [`SendQueue`] holds messages that carry a [`Tag`]: a priority, an expiry, a length, and the
+//! [`Frame`] of media that they belong to, if they do. It is asked with an [`Outlook`], what the
+//! transport knows about the way: the time, the delay to the receiver, the rate. Whatever it
+//! abandons it hands back with the reason, so that no message vanishes. All rules work at the sender
+//! alone, under any congestion control and with any receiver.
 //!
 //! | [`Method`] | order | when full | expired messages | source |
 //! |---|---|---|---|---|
@@ -20,12 +20,14 @@
 //! | `keep-alive` | priority, arrival | as `ring` | are discarded, and padding takes their place | SBPN §8.4.3 |
 //! | `weighted` | score of priority, time left and size | drops the worst | as `sbpn2` | SBPN §8.4.4 |
 //! | `in-time` | priority, but older frames before what has time | drops whole frames, the oldest of the least priority | frames are discarded whole, audio is sent when nothing else waits | of our own |
-//! | `by-worth` | a plan: what most frames need first, if its last byte is in time | drops the worst | frames are discarded once their last byte would be late | of our own, decision 19 |
+//! | `by-worth` | first priority, then frames by how many others need them, if their last byte is in time | drops the worst that expires, else refuses | frames are discarded once their last byte would be late, and after them what needs them | of our own, decision 19 |
 
 mod bag;
+mod broken;
 mod by_worth;
 mod fifo;
 mod fifo_timed;
+mod frame;
 mod groups;
 mod in_time;
 mod keep_alive;
@@ -45,6 +47,7 @@ mod store;
 mod testing;
 mod weighted;
 
+pub use frame::{Frame, NeededBy};
 pub use message::{Discard, Limits, Outlook, Priority, Refused, Tag, UnknownPriority, Why};
 pub use method::Method;
 pub use weighted::Weights;
@@ -89,7 +92,8 @@ pub trait SendQueue<M>: fmt::Debug + Send {
         self.pop(outlook, &mut Vec::new())
     }
 
-    /// A message that was taken out did not arrive in time after all: what needs it is worth less.
+    /// A message that was taken out did not arrive in time after all: what needs its [`Frame`] is
+    /// worth less.
     fn on_lost(&mut self, _tag: &Tag) {}
 
     /// Messages that wait.

@@ -1,3 +1,4 @@
+use crate::Frame;
 use braidcast_core::Instant;
 use core::fmt;
 use core::str::FromStr;
@@ -70,6 +71,8 @@ pub struct Tag {
     pub expiry: Option<Instant>,
     /// Its bytes.
     pub len: usize,
+    /// The frame that it belongs to; `None`: it stands alone.
+    pub frame: Option<Frame>,
 }
 
 impl Tag {

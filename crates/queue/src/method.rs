@@ -1,4 +1,4 @@
-use crate::by_worth::{ByWorth, finished_at};
+use crate::by_worth::{ByWorth, finished_at, sending_rank};
 use crate::fifo::Fifo;
 use crate::fifo_timed::FifoTimed;
 use crate::in_time::InTime;
@@ -12,7 +12,7 @@ use crate::rule::By;
 use crate::sbpn1::Sbpn1;
 use crate::sbpn2::Sbpn2;
 use crate::weighted::{Weighted, Weights};
-use crate::{Limits, Priority, SendQueue};
+use crate::{Limits, SendQueue, Tag};
 use braidcast_core::named;
 use core::fmt;
 
@@ -33,7 +33,7 @@ pub enum Method {
     LifoPriority,
     /// By priority; the oldest of the least important makes room.
     Ring,
-    /// The ring in, SBPN2 out. What live streams use unless told otherwise.
+    /// The ring in, SBPN2 out.
     RingSbpn2,
     /// The ring in; what expired goes out when nothing else waits.
     NeverDiscard,
@@ -41,10 +41,12 @@ pub enum Method {
     KeepAlive,
     /// By a score of priority, time left and size.
     Weighted,
-    /// What can still be in time, by priority; frames whole or not at all. What tunnels use unless told otherwise.
+    /// What can still be in time, by priority; frames whole or not at all. What tunnels use unless
+    /// told otherwise.
     #[default]
     InTime,
-    /// What brings most to what can be shown, whole and in time or not at all.
+    /// What brings most to what can be shown, whole and in time or not at all. What live streams
+    /// use unless told otherwise.
     ByWorth,
 }
 
@@ -68,8 +70,8 @@ impl Method {
         }
     }
 
-    /// Returns `true` if which message goes, or is discarded, depends on how long messages are in flight
-    /// ([`Outlook::one_way_delay`](crate::Outlook)): then it matters which path has room.
+    /// Returns `true` if which message goes, or is discarded, depends on how long messages are in
+    /// flight ([`Outlook::one_way_delay`](crate::Outlook)): then it matters which path has room.
     pub const fn heeds_delay(self) -> bool {
         match self {
             Self::Fifo | Self::FifoTimed | Self::Ring => false,
@@ -86,22 +88,21 @@ impl Method {
         }
     }
 
-    /// A message of this priority that was begun is abandoned once its last byte would be late at so
-    /// many times the rate that the paths deliver. `None`: its length does not matter.
-    pub const fn finished_at(self, priority: Priority) -> Option<f64> {
+    /// Returns the multiple of the rate of all paths at which the last byte of a message that was
+    /// begun must be in time; otherwise it is abandoned. `None`: its length does not matter.
+    pub const fn finished_at(self, tag: &Tag) -> Option<f64> {
         match self {
-            Self::ByWorth => finished_at(priority.get() as usize),
+            Self::ByWorth => finished_at(tag),
             _ => None,
         }
     }
 
-    /// Which messages go before others once they are taken out: 0 first. Those of a number take turns.
-    pub const fn rank(self, priority: Priority) -> u8 {
+    /// Returns which messages go before others once they are taken out: 0 first. Those of a number
+    /// take turns.
+    pub const fn rank(self, tag: &Tag) -> u8 {
         match self {
-            // A frame that was begun is finished: only audio and frames that all others need go
-            // before the rest of it.
-            Self::ByWorth if priority.get() > 2 => 2,
-            _ if self.heeds_priority() => priority.get(),
+            Self::ByWorth => sending_rank(tag),
+            _ if self.heeds_priority() => tag.priority.get(),
             _ => 0,
         }
     }

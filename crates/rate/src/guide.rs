@@ -156,7 +156,7 @@ impl RateGuide {
         };
         self.follow(now, dt, carried);
         self.short = if self.is_short(now, carried) { self.short.saturating_add(1) } else { 0 };
-        let weight = 1.0 - (-dt / SMOOTH).exp();
+        let weight = 1.0 - libm::exp(-dt / SMOOTH);
         self.smoothed += (self.rate - self.smoothed) * weight;
     }
 
@@ -167,7 +167,7 @@ impl RateGuide {
         self.over = if self.lag > low { self.over.saturating_add(1) } else { 0 };
         if self.stalled() > GONE {
             // Whatever comes back may be slower.
-            self.rate = self.limits.clamp(self.rate * (-dt).exp());
+            self.rate = self.limits.clamp(self.rate * libm::exp(-dt));
             return;
         }
         if self.over >= 2 && carried > 0.0 {
@@ -202,13 +202,13 @@ impl RateGuide {
         // Where the latency is short there is less room for what turns out to be too much.
         let room = (self.latency.as_secs_f64() / 0.5).clamp(0.2, 1.0);
         let most = MOST * carried.max(input) + 64_000.0;
-        let grown = (self.rate * (growth * room * dt).exp()).min(most);
+        let grown = (self.rate * libm::exp(growth * room * dt)).min(most);
         self.rate = self.limits.clamp(grown.max(self.rate));
     }
 
     /// The rate at which something was full last. It counts for less as time goes by.
     fn level(&self, now: Instant) -> Option<f64> {
-        self.full.map(|(at, level)| level * (-now.since(at).as_secs_f64() / FORGET).exp())
+        self.full.map(|(at, level)| level * libm::exp(-now.since(at).as_secs_f64() / FORGET))
     }
 
     /// Returns `true` if something was full of late: what is carried was measured then.

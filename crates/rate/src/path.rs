@@ -107,12 +107,12 @@ impl PathMeter {
             let stands = queue(self.rate) > QUEUE.max(usual) * self.rate;
             if stood && (stands || (held_back && sample.in_flight > 0)) {
                 self.was_full = true;
-                self.rate += (delivered - self.rate) * (1.0 - (-dt / FOLLOW).exp());
+                self.rate += (delivered - self.rate) * (1.0 - libm::exp(-dt / FOLLOW));
             } else if !self.was_full {
                 // One flight says more than a time in which little was sent.
                 self.rate = self.rate.max(delivered).max(sample.capacity.unwrap_or(0) as f64);
             } else if delivered > self.rate {
-                self.rate += (delivered - self.rate) * (1.0 - (-dt / RISE).exp());
+                self.rate += (delivered - self.rate) * (1.0 - libm::exp(-dt / RISE));
             }
         }
         self.backlog = match self.stalled() {

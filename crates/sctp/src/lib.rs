@@ -21,7 +21,7 @@
 //! use braidcast_sim::{Duplex, Network, link::LinkModel};
 //! use core::time::Duration;
 //!
-//! let (mut net, options, rng) = (Network::new(1), Options::live(), Rng::from_seed(1));
+//! let (mut net, options, rng) = (Network::new(1), Options::prompt(), Rng::from_seed(1));
 //! let port = options.local_port;
 //! let ends = ["client", "server"].map(|name| Endpoint::new(options.clone(), rng.stream(name)).unwrap());
 //! let [client, server] = ends;
@@ -59,6 +59,7 @@ mod endpoint;
 mod journal;
 mod number;
 mod path;
+mod redundancy;
 mod rx;
 mod tx;
 pub mod wire;
@@ -66,7 +67,7 @@ pub mod wire;
 pub use api::{
     Abandoned, Abandonment, AbandonmentPolicy, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason,
     CongestionOptions, ConnectError, CwndUnit, CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions,
-    LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PrVariant, Priority,
+    LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PrVariant, Priority, Profile,
     QueueOptions, QueueScope, ReconfigurationResult, ReconfigureError, RedundancyOptions, Reliability, RttSamples,
     SackOptions, SackPath, SackPolicy, SecurityOptions, SendError, SendOptions, Stats, StreamChange, StreamOrder,
     StreamRequest, TimerOptions, Waits,
@@ -76,8 +77,9 @@ pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};
 pub use braidcast_core::Misuse;
 pub use braidcast_fec::Code;
 pub use braidcast_mpath::{PathSelection, RetransmissionPolicy, SchedulerKind};
-pub use braidcast_queue::{Limits, Method, Priority as MessagePriority, Why};
+pub use braidcast_queue::{Frame, Limits, Method, NeededBy, Priority as MessagePriority, Why};
 pub use braidcast_rate::{RateLimits, RateOptions, RateReport};
 pub use braidcast_secure::{Fingerprint, KeyKind, Standing};
 pub use endpoint::{AssociationId, Endpoint};
+pub use redundancy::{Redundancy, RedundancyChooser};
 pub use rx::Received;

@@ -21,7 +21,8 @@
 //! on from there, and is done when that is written and flushed ([`Receiver::written`],
 //! [`Receiver::flushed`]).
 //!
-//! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP.
+//! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP and one
+//! path, or over SCTP and several.
 
 mod clock;
 mod event;
@@ -32,7 +33,6 @@ mod mapping;
 mod options;
 mod playout;
 mod receiver;
-mod redundancy;
 mod report;
 mod sender;
 mod start_error;
@@ -41,13 +41,13 @@ pub mod tunnel;
 pub mod wire;
 
 pub use braidcast_rate::{RateLimits, RateReport};
+pub use braidcast_sctp::Redundancy;
 pub use event::{Event, Offer};
 pub use farewell::Farewell;
 pub use identity::{Content, Digest, Identity};
 pub use log::LogEntry;
 pub use options::{Admission, ReceiverOptions, SenderOptions};
 pub use receiver::{ChannelId, Permit, Receiver};
-pub use redundancy::Redundancy;
 pub use report::{KindReport, PathReport, Report, SecurityReport};
 pub use sender::Sender;
 pub use start_error::StartError;

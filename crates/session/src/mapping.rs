@@ -1,13 +1,16 @@
 //! Which stream a unit travels on, how urgent it is, and how one that is too large is cut.
 
+use braidcast_core::Instant;
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
-use braidcast_sctp::Priority;
+use braidcast_sctp::{Frame, NeededBy, Priority};
 use core::ops::Range;
+use std::collections::BTreeMap;
 
 /// Streams that a session uses.
 pub(crate) const STREAMS: u16 = 6;
-/// The stream of clock, end and feedback messages, and of tables. In a reliable session, of everything.
+/// The stream of clock, end and feedback messages, and of tables. In a reliable session, of
+/// everything.
 pub(crate) const CONTROL: u16 = 0;
 /// Packets with bytes in one part: 192 kB, so that a part is small against the send buffer.
 const PART_PACKETS: u32 = 1024;
@@ -16,12 +19,70 @@ const PART_NULLS: u32 = 16_384;
 /// Runs in one part.
 const PART_RUNS: usize = 4096;
 
+/// Numbers frames and says what each needs, for each elementary stream by itself. Units come in the
+/// order of decoding.
+///
+/// The model is that of all encoders for live video: a P frame references the I or P frame before
+/// it, so that all that follows it in its group needs it; a B frame references the latest frame
+/// before it that is a reference. What stands first of an elementary stream begins a group whatever
+/// it is, since streams with intra refresh have no I frames.
+///
+/// Memory: about 100 bytes for each PID with video.
+#[derive(Debug, Default)]
+pub(crate) struct Frames(BTreeMap<u16, Video>);
+
+/// What came last of an elementary stream.
+#[derive(Clone, Copy, Debug)]
+struct Video {
+    group: u64,
+    /// The latest I or P frame.
+    chain: Option<u64>,
+    /// The latest frame that others reference.
+    reference: Option<u64>,
+    latest: Frame,
+}
+
+impl Frames {
+    /// Returns what the transport is to know of the unit with this number, which is to be shown at
+    /// `due`.
+    pub(crate) fn next(&mut self, sequence: u64, unit: &Unit, due: Option<Instant>) -> Frame {
+        let bytes = u32::try_from(unit.bytes.len()).unwrap_or(u32::MAX);
+        let alone = Frame::alone(sequence, unit.pid, bytes, due);
+        if !unit.kind.is_video() {
+            return alone;
+        }
+        let before = self.0.get(&unit.pid).copied();
+        if let Some(video) = self.0.get_mut(&unit.pid).filter(|_| unit.continues) {
+            video.latest.bytes = video.latest.bytes.saturating_add(bytes);
+            return video.latest;
+        }
+        let before = before.filter(|_| unit.kind != Kind::I);
+        let (chain, reference) = before.map_or((None, None), |video| (video.chain, video.reference));
+        let (needs, needed_by) = match unit.kind {
+            Kind::B if unit.reference => (chain, NeededBy::Some),
+            Kind::B => (reference, NeededBy::Nothing),
+            _ => (chain, NeededBy::Rest),
+        };
+        let group = before.map_or(sequence, |video| video.group);
+        let latest = Frame { group, needs, needed_by, ..alone };
+        let own = |replaces: bool, before| if replaces { Some(sequence) } else { before };
+        let video = Video {
+            group,
+            chain: own(needed_by == NeededBy::Rest, chain),
+            reference: own(needed_by != NeededBy::Nothing, reference),
+            latest,
+        };
+        self.0.insert(unit.pid, video);
+        latest
+    }
+}
+
 /// The stream of a unit.
 ///
-/// Tables and audio come first: they are small, and both cost more than any frame when they lack. Then I, P, B
-/// frames that others need, and other B frames. What is unknown goes with P: it may be subtitles, which deserve
-/// better than B, or a codec as bulky as video, which must never hold up the audio. Plain data has its session to
-/// itself.
+/// Tables and audio come first: they are small, and both cost more than any frame when they lack.
+/// Then I, P, B frames that others need, and other B frames. What is unknown goes with P: it may be
+/// subtitles, which deserve better than B, or a codec as bulky as video, which must never hold up
+/// the audio. Plain data has its session to itself.
 pub(crate) const fn stream(kind: Kind, reference: bool) -> u16 {
     match kind {
         Kind::Tables => CONTROL,
@@ -44,9 +105,9 @@ pub(crate) const fn priority(stream: u16) -> Priority {
     }
 }
 
-/// Returns `true` if each chunk of a live stream goes over a second path too: tables and audio, a twentieth
-/// of the bytes, must not wait until a loss or a stall is noticed. In overload they go once where a
-/// repeat would be in time.
+/// Returns `true` if each chunk of a live stream goes over a second path too: tables and audio, a
+/// twentieth of the bytes, must not wait until a loss or a stall is noticed. In overload they go
+/// once where a repeat would be in time.
 pub(crate) const fn copied(stream: u16) -> bool {
     priority(stream).index() == 0
 }
@@ -59,8 +120,8 @@ pub(crate) struct Part {
     pub(crate) bytes: Range<usize>,
 }
 
-/// Cuts a unit into parts between packets; `None` if one message holds it all. Plain data is never cut: its
-/// messages are as large as the application made them.
+/// Cuts a unit into parts between packets; `None` if one message holds it all. Plain data is never
+/// cut: its messages are as large as the application made them.
 pub(crate) fn parts(unit: &Unit) -> Option<Vec<Part>> {
     let nulls: u64 = unit.runs.iter().filter(|run| run.null).map(|run| u64::from(run.count)).sum();
     let small = unit.bytes.len() <= PART_PACKETS as usize * PACKET
@@ -100,7 +161,95 @@ pub(crate) fn parts(unit: &Unit) -> Option<Vec<Part>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use braidcast_core::Instant;
+
+    /// What each unit needs, by their numbers, and what of its group needs it.
+    fn frames(units: &[(u16, Kind, bool)]) -> Vec<(Option<u64>, u64, NeededBy)> {
+        let mut frames = Frames::default();
+        let unit = |&(pid, kind, reference): &(u16, Kind, bool)| Unit {
+            kind,
+            reference,
+            continues: false,
+            pid,
+            runs: vec![Run::one(0, false)],
+            bytes: vec![0; PACKET],
+            first_captured: Instant::ZERO,
+            last_captured: Instant::ZERO,
+            pts: None,
+            dts: None,
+        };
+        let told = (0..).zip(units).map(|(n, it)| frames.next(n, &unit(it), None));
+        told.map(|frame| (frame.needs, frame.group, frame.needed_by)).collect()
+    }
+
+    #[test]
+    fn frames_need_those_before_them_in_their_elementary_stream_and_others_need_none() {
+        use NeededBy::{Nothing, Rest, Some as Few};
+        let told = frames(&[
+            (256, Kind::I, true),
+            (300, Kind::Other, true),
+            (256, Kind::P, true),
+            (512, Kind::I, true),
+            (256, Kind::B, true),
+            (257, Kind::Audio, true),
+            (256, Kind::B, false),
+            (512, Kind::P, true),
+            (0, Kind::Tables, true),
+            (256, Kind::P, true),
+            (0x1fff, Kind::Other, false),
+            (256, Kind::B, false),
+            (256, Kind::I, true),
+            (512, Kind::P, true),
+            (256, Kind::B, false),
+        ]);
+        let expected = [
+            (None, 0, Rest),
+            (None, 1, Nothing),
+            (Some(0), 0, Rest),
+            (None, 3, Rest),
+            (Some(2), 0, Few),
+            (None, 5, Nothing),
+            (Some(4), 0, Nothing),
+            (Some(3), 3, Rest),
+            (None, 8, Nothing),
+            (Some(2), 0, Rest),
+            (None, 10, Nothing),
+            (Some(9), 0, Nothing),
+            (None, 12, Rest),
+            (Some(7), 3, Rest),
+            (Some(12), 12, Nothing),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_stream_without_i_frames_begins_a_group_with_its_first_frame() {
+        let told = frames(&[(256, Kind::P, true), (256, Kind::P, true), (256, Kind::B, false)]);
+        assert_eq!(told.iter().map(|it| (it.0, it.1)).collect::<Vec<_>>(), [(None, 0), (Some(0), 0), (Some(1), 0)]);
+    }
+
+    #[test]
+    fn the_rest_of_a_frame_that_was_cut_is_of_the_same_frame() {
+        let mut frames = Frames::default();
+        let mut unit = Unit {
+            kind: Kind::I,
+            reference: true,
+            continues: false,
+            pid: 256,
+            runs: vec![Run::one(0, false)],
+            bytes: vec![0; 4 * PACKET],
+            first_captured: Instant::ZERO,
+            last_captured: Instant::ZERO,
+            pts: None,
+            dts: None,
+        };
+        let first = frames.next(0, &unit, None);
+        unit.continues = true;
+        let rest = frames.next(1, &unit, None);
+        assert_eq!((rest.id, rest.group, rest.needs), (first.id, 0, None));
+        assert_eq!(rest.bytes, 2 * first.bytes);
+        (unit.continues, unit.kind) = (false, Kind::P);
+        assert_eq!(frames.next(2, &unit, None).needs, Some(0));
+    }
 
     #[test]
     fn the_parts_of_a_large_unit_are_the_unit() {
@@ -112,6 +261,7 @@ mod tests {
         let unit = Unit {
             kind: Kind::I,
             reference: true,
+            continues: false,
             pid: 256,
             bytes: (0..1501 * PACKET).map(|n| n as u8).collect(),
             runs,

@@ -3,11 +3,11 @@
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
 use crate::receiver::Permit;
-use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
 use braidcast_rate::RateLimits;
 use braidcast_sctp::{
-    Algorithm, Fingerprint, Method, Options, PathSelection, RetransmissionPolicy, SchedulerKind, SecurityOptions,
+    Algorithm, Fingerprint, Method, Options, PathSelection, Profile, Redundancy, RetransmissionPolicy, SchedulerKind,
+    SecurityOptions,
 };
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ const PORT: u16 = 9899;
 /// How to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderOptions {
-    /// How long after its capture each packet is played at the other end. Default: 500 ms. At most 71 minutes.
+    /// How long after its capture each packet is played at the other end. Default: 500 ms. At most
+    /// 71 minutes.
     pub latency: Duration,
     /// Deliver everything, in order, however long it takes. Default: no.
     pub reliable: bool,
@@ -44,8 +45,8 @@ pub struct SenderOptions {
     /// How much less another path's delay must be, for `selection`. Default: 30 ms, more than
     /// receivers wait with a SACK.
     pub hysteresis: Duration,
-    /// Longest time for which another path must be better before it takes over; the time is drawn anew
-    /// each time. Default: 0.
+    /// Longest time for which another path must be better before it takes over; the time is drawn
+    /// anew each time. Default: 0.
     pub time_guard: Duration,
     /// How often paths that carry nothing are measured for `selection`. Default: 1 s.
     pub probe_interval: Duration,
@@ -77,7 +78,8 @@ pub struct SenderOptions {
     pub skip_tsns: bool,
     /// Our SCTP port. Default: 9899.
     pub local_port: u16,
-    /// What makes it the same stream after a restart of this end; `None`: nothing does. Default: `None`.
+    /// What makes it the same stream after a restart of this end; `None`: nothing does. Default:
+    /// `None`.
     pub identity: Option<Identity>,
     /// What the receiver knows the stream by, as [`check_name`](crate::wire::check_name) has it.
     /// Default: empty, which is no name.
@@ -92,14 +94,16 @@ pub struct SenderOptions {
 }
 
 impl Default for SenderOptions {
+    /// The transport is that of [`Profile::Live`].
     fn default() -> Self {
+        let live = Options::of(Profile::Live);
         Self {
             latency: Duration::from_millis(500),
             reliable: false,
             redundancy: Redundancy::Auto,
-            reinject: true,
-            queue: Some(Method::ByWorth),
-            scheduler: SchedulerKind::EarliestDelivery,
+            reinject: live.redundancy.reinject,
+            queue: live.queue.method,
+            scheduler: live.paths.scheduler,
             selection: None,
             concurrent: true,
             hysteresis: Duration::from_millis(30),
@@ -109,7 +113,7 @@ impl Default for SenderOptions {
             switchover: None,
             path_max_retrans: 5,
             retransmission: RetransmissionPolicy::default(),
-            congestion: Algorithm::Live,
+            congestion: live.congestion.algorithm,
             buffer: 4 << 20,
             give_up: None,
             security: None,
@@ -125,16 +129,26 @@ impl Default for SenderOptions {
 }
 
 impl SenderOptions {
-    /// The defaults of a reliable session, which has no deadlines to go by: Veno, which leaves room
-    /// for others, lowest delay, and no redundancy, as there is time to repeat.
+    /// Returns the defaults of a reliable session, which has no deadlines to go by. The transport
+    /// is that of [`Profile::Bulk`]: Veno, which leaves room for others, lowest delay, and no
+    /// redundancy, as there is time to repeat.
     pub fn reliable() -> Self {
-        let (scheduler, congestion) = (SchedulerKind::default(), Algorithm::Veno);
-        Self { reliable: true, scheduler, congestion, redundancy: Redundancy::None, ..Self::default() }
+        let bulk = Options::of(Profile::Bulk);
+        Self {
+            reliable: true,
+            reinject: bulk.redundancy.reinject,
+            queue: bulk.queue.method,
+            scheduler: bulk.paths.scheduler,
+            congestion: bulk.congestion.algorithm,
+            redundancy: Redundancy::None,
+            ..Self::default()
+        }
     }
 
-    /// SCTP as such a session has it.
+    /// Returns SCTP as such a session has it: the profile with what was chosen.
     pub fn transport(&self) -> Options {
-        let mut transport = live(self.local_port, self.security.as_ref());
+        let profile = if self.reliable { Profile::Bulk } else { Profile::Live };
+        let mut transport = both_ends(Options::of(profile), self.local_port, self.security.as_ref());
         transport.paths.scheduler = self.scheduler;
         transport.paths.forward_delay = self.scheduler.scheduler().heeds_forward_delay();
         transport.paths.concurrent = self.concurrent;
@@ -153,10 +167,8 @@ impl SenderOptions {
         transport.queue.method = self.queue.filter(|_| !self.reliable);
         // Half of the send buffer is the queue, where there is one.
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
-        transport.timers.rto = self.redundancy.rto(transport.timers.rto);
         transport.timers.give_up = self.give_up;
-        knock(&mut transport);
-        transport.redundancy = self.redundancy.transport();
+        self.redundancy.apply(&mut transport);
         transport.redundancy.reinject = self.reinject && !self.reliable;
         transport.limits.skip_tsns = self.skip_tsns;
         transport.events = self.events.clone();
@@ -167,21 +179,22 @@ impl SenderOptions {
 /// How to receive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReceiverOptions {
-    /// Hand units out as soon as everything before them is there; the latency is then a bound and not a constant
-    /// wait. Default: no.
+    /// Hand units out as soon as everything before them is there; the latency is then a bound and
+    /// not a constant wait. Default: no.
     pub early: bool,
-    /// A second sender waits for the first to end instead of being turned away; at most 4 wait. Default: no. Either
-    /// way it takes over from one that has been silent for three seconds.
+    /// A second sender waits for the first to end instead of being turned away; at most 4 wait.
+    /// Default: no. In both cases it takes over from one that has been silent for three seconds.
     pub keep: bool,
     /// Keep a log entry for each unit. Default: no.
     pub log: bool,
-    /// Bytes that one output holds at most, unless it is one plain message. Default: 7 packets of 188 bytes, which fit
-    /// into a datagram.
+    /// Bytes that one output holds at most, unless it is one plain message. Default: 7 packets of
+    /// 188 bytes, which fit into a datagram.
     pub output_size: usize,
-    /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
-    /// Default: 64 MiB.
+    /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window
+    /// closes. Default: 64 MiB.
     pub buffer: usize,
-    /// How long a stream's sender may be gone before the stream is over. Default: `None`, it is waited for for ever.
+    /// How long a stream's sender may be gone before the stream is over. Default: `None`, it is
+    /// waited for for ever.
     pub give_up: Option<Duration>,
     /// Protection of all that goes and comes. Default: none.
     pub security: Option<SecurityOptions>,
@@ -232,9 +245,11 @@ impl Default for ReceiverOptions {
 }
 
 impl ReceiverOptions {
-    /// SCTP as such a session has it: it takes redundancy from whoever sends some.
+    /// Returns SCTP as such a session has it. It is no profile, as it serves senders of all, and
+    /// sends little but acknowledgements: quick timers, and redundancy and timestamps for whoever
+    /// asks for them.
     pub fn transport(&self) -> Options {
-        live(self.local_port, self.security.as_ref()).with(|transport| {
+        both_ends(Options::prompt(), self.local_port, self.security.as_ref()).with(|transport| {
             transport.timers.give_up = self.give_up;
             transport.redundancy.fec_receive = true;
             transport.events = self.events.clone();
@@ -242,20 +257,13 @@ impl ReceiverOptions {
     }
 }
 
-/// SCTP as both ends have it.
-fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
-    let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
+/// What both ends of a session have besides.
+fn both_ends(transport: Options, local_port: u16, security: Option<&SecurityOptions>) -> Options {
+    let mut transport = Options { local_port, security: security.cloned(), ..transport };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     // A sender asks for it only if its scheduler heeds it.
     transport.paths.forward_delay = true;
     transport
-}
-
-/// A handshake over all networks at once, and again each second until the session begins another:
-/// the first network that works does it.
-pub(crate) fn knock(transport: &mut Options) {
-    transport.timers.open_over_all = Some(Duration::from_secs(1));
-    transport.timers.max_init_retransmits = 20;
 }
 
 #[cfg(test)]
@@ -271,7 +279,7 @@ mod tests {
         });
         assert_eq!(queues, [(Some(Method::ByWorth), 8), (None, 4)]);
         let auto = SenderOptions { redundancy: Redundancy::Auto, ..SenderOptions::default() }.transport();
-        let (rto, usual) = (auto.timers.rto, Options::live().timers.rto);
+        let (rto, usual) = (auto.timers.rto, Options::prompt().timers.rto);
         assert!(rto.min > usual.min && rto.initial > usual.initial && rto.max == usual.max);
         assert!(auto.redundancy.fec_receive && auto.redundancy.fec.is_none());
     }

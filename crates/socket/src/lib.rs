@@ -81,4 +81,4 @@ pub use protection::Protection;
 pub use socket::{ConnectionId, Received, SendOptions, Socket};
 
 pub use braidcast_driver::Via;
-pub use braidcast_sctp::{CloseReason, Options, RateLimits, RateOptions, RateReport, SendError};
+pub use braidcast_sctp::{CloseReason, Options, Profile, RateLimits, RateOptions, RateReport, SendError};

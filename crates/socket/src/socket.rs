@@ -2,7 +2,9 @@ use crate::path::{Path, PathReport};
 use crate::{Error, Event, Protection};
 use braidcast_core::{Instant, Machine, Rng, Route};
 use braidcast_driver::{Bind, Carrier, Driver, LinkChange, Links, Wake, entropy};
-use braidcast_sctp::{AssociationId, Endpoint, Options, RateLimits, RateOptions, RateReport, Reliability};
+use braidcast_sctp::{
+    AssociationId, Endpoint, Options, Profile, RateLimits, RateOptions, RateReport, RedundancyChooser, Reliability,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -15,7 +17,8 @@ pub struct ConnectionId(pub u64);
 /// How to send a message. The default: in order on stream 0, delivered however long it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SendOptions {
-    /// Messages of a stream are in order; streams do not wait for each other. 0 to 63 by default of both ends.
+    /// Messages of a stream are in order; streams do not wait for each other. 0 to 63 by default of
+    /// both ends.
     pub stream: u16,
     /// Deliver it as soon as it is complete, whatever its stream waits for.
     pub unordered: bool,
@@ -48,6 +51,8 @@ struct Connection {
     association: AssociationId,
     /// Of one that was begun here.
     links: Option<Links>,
+    /// From the first message with a deadline on.
+    chooser: Option<RedundancyChooser>,
 }
 
 /// Messages over several networks at once. See the crate's page for an example.
@@ -72,19 +77,32 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// A socket with the transport's options for live data, [`Options::live`].
+    /// Returns a socket for live data, [`Profile::Live`].
     ///
     /// # Errors
-    /// [`Error::Key`] if the key cannot be one; [`Error::Io`] if the system has no file descriptors left.
+    /// [`Error::Key`] if the key cannot be one; [`Error::Io`] if the system has no file descriptors
+    /// left.
     pub fn new(protection: &Protection) -> Result<Self, Error> {
-        let mut options = Options { security: protection.options()?, ..Options::live() };
-        // The handshake goes over all networks at once: the first that works does it.
-        options.timers.open_over_all = Some(Duration::from_secs(1));
-        Self::with_options(options)
+        Self::with_profile(Profile::Live, protection)
     }
 
-    /// A socket with these options of the transport; [`Options::security`] says how it is
-    /// protected. Both ends must have the same [`Options::local_port`].
+    /// Returns a socket whose messages are as `profile` says. Both ends may have different ones.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_profile(profile: Profile, protection: &Protection) -> Result<Self, Error> {
+        Self::with_options(Options { security: protection.options()?, ..Options::of(profile) })
+    }
+
+    /// Returns the options of the transport.
+    pub fn options(&self) -> &Options {
+        self.endpoint.options()
+    }
+
+    /// Returns a socket with these options of the transport, for example [`Options::of`] a profile
+    /// with another scheduler; [`Options::security`] says how it is protected. Both ends must have
+    /// the same [`Options::local_port`]. If they take redundancy and name no code, messages with
+    /// deadlines get as much as the paths' losses ask for.
     ///
     /// # Errors
     /// [`Error::Options`], [`Error::Io`].
@@ -122,7 +140,8 @@ impl Socket {
     /// [`Event::Connected`] or [`Event::Closed`] follows.
     ///
     /// # Errors
-    /// [`Error::Links`] if none of the paths can be used now, or one cannot be opened; [`Error::Connect`].
+    /// [`Error::Links`] if none of the paths can be used now, or one cannot be opened;
+    /// [`Error::Connect`].
     pub fn connect(&mut self, paths: &[Path]) -> Result<ConnectionId, Error> {
         if paths.is_empty() {
             return Err(braidcast_sctp::ConnectError::NoRoute.into());
@@ -146,7 +165,8 @@ impl Socket {
     /// data. One whose interface is not there joins when that appears.
     ///
     /// # Errors
-    /// [`Error::NoConnection`], also of one that the other end began; [`Error::Links`], [`Error::Join`].
+    /// [`Error::NoConnection`], also of one that the other end began; [`Error::Links`],
+    /// [`Error::Join`].
     pub fn join(&mut self, connection: ConnectionId, path: &Path) -> Result<(), Error> {
         let entry = self.connections.get_mut(&connection).ok_or(Error::NoConnection(connection))?;
         let links = entry.links.as_mut().ok_or(Error::NoConnection(connection))?;
@@ -177,7 +197,8 @@ impl Socket {
         Ok(true)
     }
 
-    /// Takes a message to be sent. It leaves in the next [`poll`](Self::poll), or when the paths have room.
+    /// Takes a message to be sent. It leaves in the next [`poll`](Self::poll), or when the paths
+    /// have room.
     ///
     /// # Errors
     /// [`Error::Send`]: nothing was taken; [`Error::NoConnection`].
@@ -192,13 +213,22 @@ impl Socket {
             context: options.context,
             ..braidcast_sctp::SendOptions::default()
         };
-        let association = self.association(connection)?;
+        let takes = self.endpoint.options().redundancy;
+        let entry = self.connections.get_mut(&connection).ok_or(Error::NoConnection(connection))?;
+        let association = self.endpoint.association_mut(entry.association);
+        let association = association.ok_or(Error::NoConnection(connection))?;
         association.send(now, message, how)?;
+        if let Some(deadline) = options.deadline.filter(|_| takes.fec_receive && takes.fec.is_none()) {
+            let chooser = entry.chooser.get_or_insert_with(|| RedundancyChooser::new(Some(deadline)));
+            chooser.on_deadline(deadline);
+            chooser.update(now, association);
+        }
         self.touched = true;
         Ok(())
     }
 
-    /// The next message of a connection, into `buf`, which is replaced; `None` if there is none now.
+    /// The next message of a connection, into `buf`, which is replaced; `None` if there is none
+    /// now.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
@@ -214,7 +244,8 @@ impl Socket {
     /// `None`: nothing happened in that time.
     ///
     /// # Errors
-    /// [`Error::Io`] if polling fails, [`Error::Links`] if a path cannot be opened whose interface has appeared.
+    /// [`Error::Io`] if polling fails, [`Error::Links`] if a path cannot be opened whose interface
+    /// has appeared.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<(ConnectionId, Event)>, Error> {
         let no_wait = timeout == Some(Duration::ZERO);
         let until = timeout.filter(|_| !no_wait).map(|timeout| self.driver.now() + timeout);
@@ -238,7 +269,8 @@ impl Socket {
         }
     }
 
-    /// Ends a connection once everything that was sent is delivered, in both directions. [`Event::Closed`] follows.
+    /// Ends a connection once everything that was sent is delivered, in both directions.
+    /// [`Event::Closed`] follows.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
@@ -368,7 +400,7 @@ impl Socket {
     fn insert(&mut self, association: AssociationId, links: Option<Links>) -> ConnectionId {
         self.last += 1;
         let id = ConnectionId(self.last);
-        self.connections.insert(id, Connection { association, links });
+        self.connections.insert(id, Connection { association, links, chooser: None });
         self.by_association.insert(association, id);
         id
     }
@@ -396,7 +428,7 @@ impl Socket {
 
     fn refresh(&mut self) -> Result<(), Error> {
         let Self { driver, endpoint, connections, warnings, .. } = self;
-        for Connection { association, links } in connections.values_mut() {
+        for Connection { association, links, .. } in connections.values_mut() {
             let Some(links) = links else { continue };
             for change in links.refresh(driver)? {
                 let now = driver.now();
@@ -433,7 +465,8 @@ impl Socket {
     }
 }
 
-/// Readable when [`poll`](Socket::poll) has something to do. It is the socket's; do not close or change it.
+/// Readable when [`poll`](Socket::poll) has something to do. It is the socket's; do not close or
+/// change it.
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.driver.as_fd()

@@ -124,6 +124,7 @@ impl Source<'_> {
         let unit = Unit {
             kind: if is_key { Kind::I } else { Kind::P },
             reference: true,
+            continues: false,
             pid: PID,
             runs: vec![Run { first, count: packets as u32, null: false }],
             bytes: (first..self.packets).flat_map(packet).collect(),

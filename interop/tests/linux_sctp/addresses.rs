@@ -23,7 +23,7 @@ fn let_addresses_change(guest: &Guest, on: bool) {
 /// An endpoint on both links that lists the first `listed` of its addresses.
 fn ours(concurrent: bool, listed: usize) -> Ours {
     let binds = HOST.map(|addr| Bind::to_ip(addr.parse().unwrap(), SCTP));
-    let options = Options::live().with(|it| {
+    let options = Options::prompt().with(|it| {
         it.local_addresses = HOST[..listed].iter().map(|addr| addr.parse().unwrap()).collect();
         it.congestion.queueing_limit = None;
         it.paths.concurrent = concurrent;

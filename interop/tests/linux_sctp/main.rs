@@ -70,7 +70,7 @@ fn ours_with(ip: Ip, in_udp: bool, scheduler: SchedulerKind) -> Ours {
     };
     let binds: Vec<Bind> = addresses.iter().map(bind).collect();
     let ecn = std::env::var_os("ECN").is_some();
-    let options = Options::live().with(|it| {
+    let options = Options::prompt().with(|it| {
         it.congestion.ecn = ecn;
         it.local_addresses = addresses;
         it.congestion.queueing_limit = None;

@@ -159,7 +159,7 @@ fn clean() -> LinkModel {
 
 /// Both ends send short and long messages, some of them worth a moment only, over a bad link.
 fn busy(interleaving: bool) -> Capture {
-    let options = Options { interleaving, ..Options::live() };
+    let options = Options { interleaving, ..Options::prompt() };
     let model = LinkModel {
         loss: "5%".parse().unwrap(),
         reorder: Reorder { share: 0.05, how: ReorderHow::Skip },
@@ -192,7 +192,7 @@ fn busy(interleaving: bool) -> Capture {
 }
 
 fn joins_and_leaves() -> Capture {
-    let mut scene = Scene::new(&Options { key: b"secret".to_vec(), ..Options::live() }, &clean(), true);
+    let mut scene = Scene::new(&Options { key: b"secret".to_vec(), ..Options::prompt() }, &clean(), true);
     scene.run(500);
     scene.client_side(|association, now| association.join(now, route(1)).unwrap()).unwrap();
     scene.run(2000);
@@ -204,7 +204,7 @@ fn joins_and_leaves() -> Capture {
 }
 
 fn aborted() -> Capture {
-    let mut scene = Scene::new(&Options::live(), &clean(), true);
+    let mut scene = Scene::new(&Options::prompt(), &clean(), true);
     scene.run(500);
     scene.client_side(|association, now| association.abort(now, "the speaker lost his voice")).unwrap();
     scene.run(500);
@@ -212,7 +212,7 @@ fn aborted() -> Capture {
 }
 
 fn restarted() -> Capture {
-    let options = Options::live();
+    let options = Options::prompt();
     let mut scene = Scene::new(&options, &clean(), true);
     scene.run(500);
     *scene.net.node_mut(scene.client) = Endpoint::new(options, Rng::from_seed(2)).unwrap();
@@ -226,7 +226,7 @@ fn restarted() -> Capture {
 
 /// Unknown chunks and parameters, streams that do not exist, packets for nobody, and at last a broken chunk.
 fn provoked() -> Capture {
-    let mut scene = Scene::new(&Options { interleaving: false, ..Options::live() }, &clean(), true);
+    let mut scene = Scene::new(&Options { interleaving: false, ..Options::prompt() }, &clean(), true);
     scene.run(500);
     let tag = scene.tag();
     let unknown = RawChunk { kind: 0xfe, flags: 0, value: b"abcde", bytes: &[], offset: 0 };
@@ -255,7 +255,7 @@ fn provoked() -> Capture {
 }
 
 fn refused() -> Capture {
-    let mut scene = Scene::new(&Options::live(), &clean(), false);
+    let mut scene = Scene::new(&Options::prompt(), &clean(), false);
     scene.run(500);
     assert_eq!(scene.net.node(scene.client).associations().count(), 0, "the client stopped trying");
     scene.capture()

@@ -104,12 +104,13 @@ pub(crate) struct TunnelEndArgs {
     #[arg(long, value_name = "PORT=TIME", value_parser = values::deadline, value_delimiter = ',')]
     pub(crate) deadline: Vec<Deadline>,
     /// Redundancy, which repairs losses if a retransmission would come too late: none, auto, or a code (sctp)
+    /// [default: auto]
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
-    /// Which path the next packet takes (sctp) [default: lowest-delay]
+    /// Which path the next packet takes (sctp) [default: earliest-delivery]
     #[arg(long, value_name = "NAME", value_parser = values::scheduler())]
     pub(crate) scheduler: Option<SchedulerKind>,
-    /// Congestion controller of each path (sctp) [default: veno]
+    /// Congestion controller of each path (sctp) [default: live]
     #[arg(long, value_name = "NAME", value_parser = values::controller())]
     pub(crate) cc: Option<Algorithm>,
     #[command(flatten)]

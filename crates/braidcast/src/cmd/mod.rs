@@ -5,6 +5,8 @@ mod emulate;
 mod generate;
 mod interrupt;
 mod lab;
+#[cfg(test)]
+mod profiles;
 mod resolve;
 mod viz;
 

@@ -83,7 +83,7 @@ impl Connection {
         let mut bytes = queue.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(payload);
         let message = Message { bytes, coverage: how.coverage, context: how.context };
-        let tag = Tag { priority: how.priority, expiry: how.deadline, len: payload.len() };
+        let tag = Tag { priority: how.priority, expiry: how.deadline, len: payload.len(), frame: None };
         let outcome = queue.waiting.push(&outlook, tag, message, &mut queue.gone);
         let outcome = outcome.map_err(|refused| {
             let too_large = matches!(refused, Refused::TooLarge(_));

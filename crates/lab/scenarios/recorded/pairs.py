@@ -63,7 +63,7 @@ def recordings(folder):
 def scenario(name, experiment, pairs, args, schedulers=(DEFAULT, *OTHERS)):
     live = experiment == "live"
     text = HEAD.format(name=name, experiment=experiment, duration=args.duration)
-    text += '[live]\nclip = "test-3.6"\nlatency = "500ms"\n' if live else '[traffic]\nmessage = 1000\nwarmup = "5s"\n[sctp]\npreset = "live"\n'
+    text += '[live]\nclip = "test-3.6"\nlatency = "500ms"\n' if live else '[traffic]\nmessage = 1000\nwarmup = "5s"\n[sctp]\npreset = "prompt"\n'
     for first, second in pairs:
         text += f'[[case]]\nparams = {{ pair = "{first.name} + {second.name}" }}\n{first.lines("first")}{second.lines("second")}'
         if live:

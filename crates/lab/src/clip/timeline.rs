@@ -69,6 +69,7 @@ impl Shot {
         Unit {
             kind: self.kind.kind(),
             reference: self.kind.is_reference(),
+            continues: false,
             pid: self.pid(),
             runs: vec![Run { first: self.first, count: self.packets, null: false }],
             bytes,

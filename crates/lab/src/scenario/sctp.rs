@@ -4,7 +4,7 @@
 use super::keys::{self, Key, flag, key, misused, put, time, whole, word};
 use super::value::{Settings, Value};
 use super::wrong::Wrong;
-use braidcast_sctp::{Limits, Options, PrVariant, SackOptions, SackPolicy};
+use braidcast_sctp::{Limits, Options, PrVariant, Profile, SackOptions, SackPolicy};
 use core::fmt::Display;
 use core::str::FromStr;
 
@@ -106,9 +106,15 @@ fn name(option: &'static str) -> &'static str {
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
     *options = match value.to_string().as_str() {
         "default" => Options::default(),
-        "live" => Options::live(),
+        "prompt" => Options::prompt(),
         "classic" => Options::classic(),
-        other => return Err(format!("no preset is called '{other}'; there are: default, live, classic")),
+        other => match Profile::from_str(other) {
+            Ok(profile) => Options::of(profile),
+            Err(_) => {
+                let profiles = Profile::ALL.map(|(name, _)| name).join(", ");
+                return Err(format!("no preset is called '{other}'; there are: default, prompt, classic, {profiles}"));
+            }
+        },
     };
     Ok(())
 }

@@ -25,7 +25,7 @@ rtt = "60ms"
 source = "cbr:16kbit,200B"
 sample = "100ms"
 [sctp]
-preset = "live"
+preset = "prompt"
 "#;
 
 /// How much the hosts keep in the end, as metrics.

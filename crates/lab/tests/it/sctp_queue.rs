@@ -24,7 +24,7 @@ source = "conference"
 unordered = true
 lifetime = "200ms"
 [sctp]
-preset = "live"
+preset = "prompt"
 send_queue = 32
 [[variant]]
 name = "off"

@@ -101,6 +101,7 @@ impl Assembly {
         Unit {
             kind,
             reference,
+            continues: !self.starts && kind.is_video(),
             pid: self.pid,
             runs: self.runs,
             bytes: self.bytes,

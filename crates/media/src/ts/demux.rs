@@ -276,6 +276,7 @@ impl Demux {
         self.ready.push_back(Unit {
             kind: Kind::Other,
             reference: false,
+            continues: false,
             pid: NULL_PID,
             runs: core::mem::take(&mut self.nulls),
             bytes: Vec::new(),

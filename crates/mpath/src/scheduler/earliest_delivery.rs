@@ -30,7 +30,7 @@ impl EarliestDelivery {
         let Some(rate) = path.rate else { return false };
         let time = nanos(within) - nanos(Self::delay(path));
         // In slow start the window doubles each round trip.
-        let rounds = || (bytes as f64 / path.cwnd.max(1) as f64 + 1.0).log2();
+        let rounds = || libm::log2(bytes as f64 / path.cwnd.max(1) as f64 + 1.0);
         let starting = path.srtt.filter(|_| path.ssthresh == usize::MAX);
         bytes as f64 * 1e9 <= rate * time || starting.is_some_and(|srtt| rate > 0.0 && rounds() * nanos(srtt) <= time)
     }

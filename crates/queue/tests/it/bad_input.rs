@@ -9,7 +9,7 @@ fn at(ms: u64) -> Outlook {
 }
 
 fn tag(expiry: Option<u64>, len: usize) -> Tag {
-    Tag { priority: Priority::FIRST, expiry: expiry.map(Instant::from_millis), len }
+    Tag { priority: Priority::FIRST, expiry: expiry.map(Instant::from_millis), len, frame: None }
 }
 
 /// All that comes out at `outlook`: what goes, and what is discarded.

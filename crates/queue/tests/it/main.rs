@@ -1,4 +1,5 @@
 //! Tests of the public interface, in one binary: linked once, and run side by side.
 
 mod bad_input;
+mod frames;
 mod properties;

@@ -1,7 +1,7 @@
 //! What holds for every queue, whatever is put in and whenever it is asked.
 
 use braidcast_core::Instant;
-use braidcast_queue::{Limits, Method, Outlook, Priority, SendQueue, Tag, Why};
+use braidcast_queue::{Frame, Limits, Method, NeededBy, Outlook, Priority, SendQueue, Tag, Why};
 use core::time::Duration;
 use proptest::prelude::*;
 
@@ -11,7 +11,10 @@ enum Step {
         priority: u8,
         life: u64,
         len: usize,
+        frame: Option<Frame>,
     },
+    /// One that was taken out is lost: this many before the latest.
+    Lose(usize),
     Pop,
     /// A path that takes this much longer than the best one has room.
     PopOnTime(u64),
@@ -20,9 +23,20 @@ enum Step {
     Clock(u64),
 }
 
+/// Any frame, be it one that an encoder makes or not.
+fn frame() -> impl Strategy<Value = Option<Frame>> {
+    let needed_by = prop_oneof![Just(NeededBy::Nothing), Just(NeededBy::Some), Just(NeededBy::Rest)];
+    let frame = (0..30u64, 0..3u16, 0..30u64, proptest::option::of(0..30u64), needed_by, 0..3000u32).prop_map(
+        |(id, stream, group, needs, needed_by, bytes)| Frame { id, stream, group, needs, needed_by, bytes, due: None },
+    );
+    proptest::option::of(frame)
+}
+
 fn step() -> impl Strategy<Value = Step> {
+    let message = (0..8u8, 0..300u64, 1..1500usize, frame());
     prop_oneof![
-        4 => (0..8u8, 0..300u64, 1..1500usize).prop_map(|(priority, life, len)| Step::Push { priority, life, len }),
+        4 => message.prop_map(|(priority, life, len, frame)| Step::Push { priority, life, len, frame }),
+        1 => (0..20usize).prop_map(Step::Lose),
         3 => Just(Step::Pop),
         1 => (0..200u64).prop_map(Step::PopOnTime),
         2 => (0..60u64).prop_map(Step::Pass),
@@ -41,6 +55,7 @@ struct Beside {
     limits: Limits,
     outlook: Outlook,
     held: Vec<(usize, Tag)>,
+    sent: Vec<Tag>,
     next: usize,
     /// Never before went the clock back, so that what was late is late.
     forward: bool,
@@ -52,9 +67,9 @@ impl Beside {
         self.held.swap_remove(place.expect("it was put in, and has not come out before")).1
     }
 
-    fn push(&mut self, priority: u8, life: u64, len: usize) {
+    fn push(&mut self, priority: u8, life: u64, len: usize, frame: Option<Frame>) {
         let expiry = (life != 0).then(|| Instant::from_millis(life) + self.outlook.now.since(Instant::ZERO));
-        let tag = Tag { priority: Priority::new(priority).unwrap(), expiry, len };
+        let tag = Tag { priority: Priority::new(priority).unwrap(), expiry, len, frame };
         let (message, mut gone) = (self.next, Vec::new());
         self.next += 1;
         let outcome = self.queue.push(&self.outlook, tag, message, &mut gone);
@@ -92,6 +107,7 @@ impl Beside {
         assert_eq!(head.is_some(), waiting > 0);
         if let Some((tag, message)) = next {
             assert_eq!(self.remove(message), tag);
+            self.sent.push(tag);
         }
         assert!(certain.is_none() || certain == next.map(|(tag, _)| tag), "{certain:?} was certain");
         assert_eq!(next.is_some() || !gone.is_empty(), waiting > 0, "something comes of asking");
@@ -132,10 +148,14 @@ proptest! {
         // `fifo-timed` goes by the time that messages waited.
         let delay = if method == Method::FifoTimed { 0 } else { delay };
         let outlook = Outlook { one_way_delay: Duration::from_millis(delay), rate: Some(1e5), ..Outlook::default() };
-        let mut it = Beside { queue: method.queue(limits), method, limits, outlook, held: Vec::new(), next: 0, forward: true };
+        let mut it = Beside { queue: method.queue(limits), method, limits, outlook, held: Vec::new(), sent: Vec::new(), next: 0, forward: true };
         for step in steps {
             match step {
-                Step::Push { priority, life, len } => it.push(priority, life, len),
+                Step::Push { priority, life, len, frame } => it.push(priority, life, len, frame),
+                Step::Lose(before) => {
+                    let at = it.sent.len().checked_sub(before + 1);
+                    at.into_iter().for_each(|at| it.queue.on_lost(&it.sent[at]));
+                }
                 Step::Pop => it.pop(),
                 Step::PopOnTime(longer) => it.pop_on_time(longer),
                 Step::Pass(millis) => it.outlook.now += Duration::from_millis(millis),
@@ -162,9 +182,9 @@ proptest! {
             let (mut outlook, mut gone, mut held) = (Outlook::default(), Vec::new(), Vec::<Tag>::new());
             for step in &steps {
                 match *step {
-                    Step::Push { priority, life, len } => {
+                    Step::Push { priority, life, len, frame } => {
                         let priority = Priority::new(priority).unwrap();
-                        let tag = Tag { priority, expiry: Some(outlook.now + Duration::from_millis(life)), len };
+                        let tag = Tag { priority, expiry: Some(outlook.now + Duration::from_millis(life)), len, frame };
                         if queue.push(&outlook, tag, tag, &mut gone).is_ok() {
                             held.push(tag);
                         }
@@ -184,7 +204,7 @@ proptest! {
                         }
                     }
                     Step::Pass(millis) => outlook.now += Duration::from_millis(millis),
-                    Step::PopOnTime(_) | Step::Clock(_) => {}
+                    Step::PopOnTime(_) | Step::Clock(_) | Step::Lose(_) => {}
                 }
             }
         }

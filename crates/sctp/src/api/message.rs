@@ -15,10 +15,10 @@ pub enum Reliability {
     /// Repeated at most so often (RFC 7496 §3.1).
     Retransmissions(u16),
     /// Until it arrives, unless a more important message finds the send buffer full while nothing
-    /// of this one was sent: then it is abandoned, the least important first and of those the oldest
-    /// (RFC 7496 §3.2). 0 is the most important; reliable messages are more important than all. A
-    /// queue ([`Options::queue`](crate::Options)) makes room by its own rule, and takes it for
-    /// reliable.
+    /// of this one was sent: then it is abandoned, the least important first and of those the
+    /// oldest (RFC 7496 §3.2). 0 is the most important; reliable messages are more important than
+    /// all. A queue ([`Options::queue`](crate::Options)) makes room by its own rule, and takes it
+    /// for reliable.
     Priority(u32),
 }
 
@@ -64,11 +64,16 @@ pub struct SendOptions {
     pub reliability: Reliability,
     /// Comes back in [`Event::Abandoned`](crate::Event::Abandoned); not sent.
     pub context: u64,
-    /// How important it is to a queue that heeds it ([`Options::queue`](crate::Options)). Default the most important.
+    /// How important it is to a queue that heeds it ([`Options::queue`](crate::Options)). Default
+    /// the most important.
     pub priority: braidcast_queue::Priority,
+    /// The frame of media that it belongs to, so that a queue that heeds frames discards what could
+    /// not be shown ([`Options::queue`](crate::Options)). Default `None`: it stands alone.
+    pub frame: Option<braidcast_queue::Frame>,
 }
 
-/// Rank of a stream: all that waits in streams of a lower number goes first (PRCMT §4.4). 0 to 7, default 4.
+/// Rank of a stream: all that waits in streams of a lower number goes first (PRCMT §4.4). 0 to 7,
+/// default 4.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Priority(u8);
 

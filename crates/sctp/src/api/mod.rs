@@ -23,8 +23,8 @@ pub use event::{CloseReason, Event};
 pub use mark_response::MarkResponse;
 pub use message::{AbandonmentPolicy, Priority, Reliability, SendOptions};
 pub use options::{
-    CongestionOptions, LimitOptions, Options, PaperRules, PathOptions, QueueOptions, RedundancyOptions, SackOptions,
-    SecurityOptions, TimerOptions,
+    CongestionOptions, LimitOptions, Options, PaperRules, PathOptions, Profile, QueueOptions, RedundancyOptions,
+    SackOptions, SecurityOptions, TimerOptions,
 };
 pub use policy::{Abandonment, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 pub use queue_scope::QueueScope;

@@ -86,6 +86,7 @@ impl<'a> Desk<'a> {
         let Self { mut books, starved, .. } = self;
         books.journal.message_queued(payload.len(), &how);
         if how.deadline.is_some_and(|deadline| deadline <= outlook.now + outlook.one_way_delay) {
+            books.queue.lose_frame(&how, payload.len());
             give_up_at_once(books.journal, how);
             return Ok(());
         }

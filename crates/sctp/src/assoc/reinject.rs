@@ -110,7 +110,7 @@ impl Open {
     /// The priority of what goes next of what was not sent yet.
     fn first_that_waits(&self) -> Option<Priority> {
         let cut = self.queue.peek().map(|(key, _)| self.queue.get(key).priority);
-        let front = self.queue.front().and_then(|front| front.head().map(|tag| front.rank(tag.priority)));
+        let front = self.queue.front().and_then(|front| front.head().map(|tag| front.rank(tag)));
         cut.into_iter().chain(front).min()
     }
 }

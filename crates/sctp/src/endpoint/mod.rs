@@ -119,6 +119,11 @@ impl Endpoint {
         })
     }
 
+    /// Returns what it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Accepts associations from now on.
     pub const fn listen(&mut self) {
         self.listening = true;

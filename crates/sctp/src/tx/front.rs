@@ -53,27 +53,32 @@ impl Front {
         self.scope == QueueScope::Alone
     }
 
-    /// Returns `true` if the method heeds the one-way delay, so that it matters which path has room.
+    /// Returns `true` if the method heeds the one-way delay, so that it matters which path has
+    /// room.
     pub(crate) const fn heeds_delay(&self) -> bool {
         self.method.heeds_delay()
     }
 
     /// The rank of a message among all that are sent, where streams do not count.
-    pub(crate) const fn rank(&self, priority: braidcast_queue::Priority) -> Priority {
-        Priority::new(self.method.rank(priority))
+    pub(crate) const fn rank(&self, tag: &Tag) -> Priority {
+        Priority::new(self.method.rank(tag))
     }
 
-    /// Multiple of the rate at which the last byte of a message that was begun must be in time; it is
-    /// abandoned otherwise ([`Method::finished_at`]).
-    pub(crate) const fn finished_at(&self, priority: braidcast_queue::Priority) -> Option<f64> {
-        self.method.finished_at(priority)
+    /// Multiple of the rate at which the last byte of a message that was begun must be in time; it
+    /// is abandoned otherwise ([`Method::finished_at`]).
+    pub(crate) const fn finished_at(&self, tag: &Tag) -> Option<f64> {
+        self.method.finished_at(tag)
     }
 
     /// A message that was taken out did not arrive in time after all.
     pub(crate) fn on_lost(&mut self, message: &Message) {
-        let tag = Tag { priority: message.worth, expiry: message.expiry(), len: message.payload.len() };
-        let level = if self.is_alone() { 0 } else { message.priority.index() };
-        self.levels[level].on_lost(&tag);
+        self.on_frame_lost(message.priority, &message.tag());
+    }
+
+    /// A message whose stream is of the priority `rank` is lost, be it that it never came here.
+    pub(crate) fn on_frame_lost(&mut self, rank: Priority, tag: &Tag) {
+        let level = if self.is_alone() { 0 } else { rank.index() };
+        self.levels[level].on_lost(tag);
     }
 
     /// Takes a message whose stream is of the priority `rank`.
@@ -102,7 +107,7 @@ impl Front {
     pub(crate) fn first_level(&self, before: usize, view: &PathView) -> Option<(usize, &Tag)> {
         if self.is_alone() {
             let tag = view.next(&*self.levels[0])?;
-            return (self.rank(tag.priority).index() < before).then_some((0, tag));
+            return (self.rank(tag).index() < before).then_some((0, tag));
         }
         self.levels[..before].iter().enumerate().find_map(|(level, queue)| Some((level, view.next(&**queue)?)))
     }

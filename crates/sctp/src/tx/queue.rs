@@ -22,8 +22,9 @@ pub(crate) struct Message {
     pub(crate) unordered: bool,
     pub(crate) context: u64,
     pub(crate) priority: Priority,
-    /// How important it is to a queue.
-    pub(super) worth: braidcast_queue::Priority,
+    /// How important it is to a queue, and what it belongs to.
+    worth: braidcast_queue::Priority,
+    frame: Option<braidcast_queue::Frame>,
     /// Each chunk goes over a second path too.
     pub(crate) copied: bool,
     promise: Promise,
@@ -129,6 +130,11 @@ impl Message {
     pub(crate) fn expiry(&self) -> Option<Instant> {
         let end = if let Promise::Until(end) = self.promise { Some(end) } else { None };
         end.into_iter().chain(self.deadline).min()
+    }
+
+    /// Returns what a queue knows of it.
+    pub(super) fn tag(&self) -> Tag {
+        Tag { priority: self.worth, expiry: self.expiry(), len: self.payload.len(), frame: self.frame }
     }
 
     /// The queue chose to send it though it is too late: once.
@@ -291,7 +297,7 @@ impl SendQueue {
     /// it may be, and would come in time over the quickest path.
     pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         let message = self.get(key);
-        let times = self.front.as_ref().and_then(|front| front.finished_at(message.worth));
+        let times = self.front.as_ref().and_then(|front| front.finished_at(&message.tag()));
         let last = || prospect.last_of(message.payload.len() - message.taken, times);
         message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| last() < deadline)
     }
@@ -342,13 +348,22 @@ impl SendQueue {
     ) -> Result<(), Refused<()>> {
         let key = self.hold(outlook.now, payload, how);
         let message = &self.messages[key.place()];
-        let tag = Tag { priority: how.priority, expiry: message.expiry(), len: payload.len() };
+        let tag = message.tag();
         let Some(front) = &mut self.front else { return Ok(()) };
         front.push(outlook, message.priority, tag, key).map_err(|refused| {
             let too_large = matches!(refused, Refused::TooLarge(_));
             self.forget(refused.into_message());
             if too_large { Refused::TooLarge(()) } else { Refused::Full(()) }
         })
+    }
+
+    /// A message of `len` bytes is lost before it came here: `front` is to know that of its frame.
+    pub(crate) fn lose_frame(&mut self, how: &SendOptions, len: usize) {
+        let rank = self.stream(how.stream).priority;
+        if let Some(front) = &mut self.front {
+            let tag = Tag { priority: how.priority, expiry: how.deadline, len, frame: how.frame };
+            front.on_frame_lost(rank, &tag);
+        }
     }
 
     /// The message in `front` that goes over the path of `view` before all that is here, and where
@@ -397,7 +412,8 @@ impl SendQueue {
             Reliability::Retransmissions(limit) => Promise::Repeats(limit),
             Reliability::Priority(rank) => Promise::Priority(rank),
         };
-        let own = self.front.as_ref().filter(|front| front.is_alone()).map(|front| front.rank(how.priority));
+        let tag = Tag { priority: how.priority, expiry: how.deadline, len: payload.len(), frame: how.frame };
+        let own = self.front.as_ref().filter(|front| front.is_alone()).map(|front| front.rank(&tag));
         let order = self.order;
         let &mut OutStream { priority, copied, .. } = self.stream(how.stream);
         // Without priorities all that is lost ranks alike, too.
@@ -409,6 +425,7 @@ impl SendQueue {
             context: how.context,
             priority: rank,
             worth: how.priority,
+            frame: how.frame,
             copied,
             promise,
             deadline: how.deadline,

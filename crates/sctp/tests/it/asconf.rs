@@ -31,7 +31,7 @@ fn listing_pair() -> Pair {
 }
 
 fn options() -> Options {
-    Options::live().with(|it| it.paths.concurrent = false)
+    Options::prompt().with(|it| it.paths.concurrent = false)
 }
 
 /// The server's paths, by where they lead.
@@ -262,7 +262,7 @@ fn a_join_that_nobody_answers_for_ends_after_path_max_retrans() {
     assert_eq!(server_paths(&mut pair), known);
     let heartbeats =
         packets_to(&recording, STRANGER).iter().flat_map(Seen::kinds).filter(|&it| it == kind::HEARTBEAT).count();
-    let most = Options::live().paths.path_max_retrans as usize + 1;
+    let most = Options::prompt().paths.path_max_retrans as usize + 1;
     assert!((1..=most).contains(&heartbeats), "{heartbeats} heartbeats");
 }
 

@@ -19,7 +19,7 @@ fn join(pair: &mut Pair, i: usize) {
 fn one_of_three(loss: f64) -> Pair {
     let loss = if loss > 0.0 { Loss::Uniform(loss) } else { Loss::None };
     let network = || Duplex::both(LinkModel { loss: loss.clone(), ..link(10, 15) });
-    let mut pair = Pair::over(1, Options::live(), Options::live(), vec![network(), network(), network()]);
+    let mut pair = Pair::over(1, Options::prompt(), Options::prompt(), vec![network(), network(), network()]);
     pair.until(ms(5000), "connect", |pair| pair.client_events.contains(&Event::Connected));
     pair
 }
@@ -111,7 +111,7 @@ fn a_network_that_answers_cannot_come_back_over_does_not_hold_up_another() {
 fn an_outage_of_all_paths_ends_nothing_however_many_there_are_and_however_long_it_lasts() {
     for count in 1..=3 {
         for seconds in [3, 60, 3600] {
-            let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(10, 15)); count]);
+            let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(link(10, 15)); count]);
             let mut flow = Flow::default();
             flow.run(&mut pair, ms(500));
             (0..count).for_each(|i| pair.cut(i, true));

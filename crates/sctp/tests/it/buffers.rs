@@ -157,7 +157,7 @@ fn a_peer_without_nr_sack_gets_sack_and_one_that_sends_it_all_the_same_is_not_he
 #[test]
 fn nr_sack_with_loss_partial_reliability_and_long_messages() {
     for interleaving in [true, false] {
-        let options = Options::live().with(|it| {
+        let options = Options::prompt().with(|it| {
             it.papers.nr_sack = true;
             it.interleaving = interleaving;
             it.papers.buffer_split = BufferSplit::Both;

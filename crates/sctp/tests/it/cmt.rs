@@ -50,7 +50,7 @@ fn a_path_whose_acknowledgements_others_overtake_is_measured_all_the_same() {
     // Its link queues without end.
     let thin = |kbit: u64, delay| LinkModel { rate: format!("{kbit}kbit").parse().unwrap(), ..link(1, delay) };
     let links = vec![Duplex::both(thin(1000, 20)), Duplex::both(thin(500, 90))];
-    let mut pair = Pair::connected(&Options::live(), links);
+    let mut pair = Pair::connected(&Options::prompt(), links);
     let how = SendOptions { unordered: true, ..SendOptions::default() };
     let mut worst = ms(0);
     for n in 0..1500_u32 {

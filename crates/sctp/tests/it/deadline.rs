@@ -25,7 +25,7 @@ fn given_up(pair: &Pair) -> [usize; 2] {
 
 /// Without a queue, and with one that lets go what is late if nothing else waits.
 fn all() -> [Options; 2] {
-    [None, Some(Method::RingSbpn2)].map(|method| Options::live().with(|it| it.queue.method = method))
+    [None, Some(Method::RingSbpn2)].map(|method| Options::prompt().with(|it| it.queue.method = method))
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn what_would_arrive_too_late_is_not_repeated() {
 
 #[test]
 fn what_waits_is_given_up_at_its_deadline_whatever_it_is_worth() {
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(1, 10))]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(link(1, 10))]);
     pair.client_send(&[0; 100_000], SendOptions::default());
     let how = SendOptions { priority: MessagePriority::FIRST, stream: 1, ..within(&pair, 100) };
     pair.client_send(&[1; 100_000], how);

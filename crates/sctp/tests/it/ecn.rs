@@ -85,7 +85,7 @@ fn only_packets_with_data_can_be_marked() {
 
 #[test]
 fn copies_which_no_window_holds_back_cannot_be_marked() {
-    let mut pair = Pair::new(&Options::live(), vec![quiet(), quiet()]);
+    let mut pair = Pair::new(&Options::prompt(), vec![quiet(), quiet()]);
     let recording = pair.record();
     pair.connect();
     pair.on_client(|it, _| it.set_copied(0, true));

@@ -14,7 +14,7 @@ fn modem(ecn_field: EcnField) -> Duplex {
 }
 
 fn live(ecn: bool) -> Options {
-    Options::live().with(|it| {
+    Options::prompt().with(|it| {
         it.congestion.ecn = ecn;
         it.limits.send_buffer = 128 << 10;
         it.limits.max_message = 128 << 10;

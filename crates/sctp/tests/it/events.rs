@@ -36,7 +36,7 @@ struct Run {
 /// that lose and stall.
 fn run(client: Option<&Arc<Ears>>, server: Option<&Arc<Ears>>) -> Run {
     let options = |ears: Option<&Arc<Ears>>| {
-        Options::live().with(|it| {
+        Options::prompt().with(|it| {
             it.redundancy.fec = Some("tetrys:10,9,43".parse().unwrap());
             it.events = ears.map_or_else(Tracer::default, |ears| Tracer::new(ears.clone()));
         })

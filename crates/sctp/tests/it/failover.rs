@@ -146,7 +146,7 @@ fn quick_failover_leaves_a_path_at_the_first_timeout_whatever_its_limit() {
 /// RFC 7829 §5: data stays where it is when the old primary path answers again, and goes back when this one fails.
 #[test]
 fn a_path_that_did_not_answer_is_asked_often_and_back_at_once() {
-    let options = Options::live();
+    let options = Options::prompt();
     let back_after = |silent_interval| {
         let mut pair =
             pair(&Options { paths: PathOptions { silent_interval, ..options.paths.clone() }, ..options.clone() });

@@ -99,7 +99,7 @@ fn fewer_retransmissions_are_in_vain_when_they_wait_for_the_code() {
 #[test]
 fn one_path_data_and_i_data_sack_and_nr_sack_serve_as_well() {
     for (interleaving, nr_sack) in [(false, false), (false, true), (true, false), (true, true)] {
-        let options = Options::live().with(|it| {
+        let options = Options::prompt().with(|it| {
             it.redundancy.fec = code("tetrys:10,9,100");
             it.interleaving = interleaving;
             it.papers.nr_sack = nr_sack;
@@ -133,7 +133,7 @@ fn a_peer_that_knows_no_redundancy_gets_none() {
 /// A pair over two clean paths, of which the second one is longer.
 fn calm(name: &str) -> Pair {
     Pair::connected(
-        &Options::live().with(|it| it.redundancy.fec = code(name)),
+        &Options::prompt().with(|it| it.redundancy.fec = code(name)),
         vec![Duplex::both(link(10, 10)), Duplex::both(link(10, 30))],
     )
 }
@@ -174,7 +174,7 @@ fn more_is_on_time_when_lifetimes_leave_no_round_trip_for_a_repetition() {
     for reliability in [Reliability::Lifetime(ms(90)), Reliability::Retransmissions(0)] {
         let mut lost = Vec::new();
         for fec in [None, code("tetrys:6,5,40")] {
-            let options = Options::live().with(|it| it.redundancy.fec = fec);
+            let options = Options::prompt().with(|it| it.redundancy.fec = fec);
             let mut pair = Pair::connected(&options, vec![lossy(0.05), lossy(0.05)]);
             let mut received = 0;
             for n in 0..2000 {
@@ -193,7 +193,7 @@ fn more_is_on_time_when_lifetimes_leave_no_round_trip_for_a_repetition() {
 
 #[test]
 fn after_a_restart_the_numbers_of_the_code_begin_anew() {
-    let options = Options::live().with(|it| it.redundancy.fec = code("tetrys:4,3,20"));
+    let options = Options::prompt().with(|it| it.redundancy.fec = code("tetrys:4,3,20"));
     let mut pair = Pair::connected(&options, vec![lossy(0.05)]);
     transfer(&mut pair, 50_000, 900);
     *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(77)).unwrap();
@@ -209,7 +209,7 @@ fn after_a_restart_the_numbers_of_the_code_begin_anew() {
 
 #[test]
 fn the_code_may_change_on_the_way() {
-    let options = Options::live().with(|it| it.redundancy.fec_receive = true);
+    let options = Options::prompt().with(|it| it.redundancy.fec_receive = true);
     let mut pair = Pair::connected(&options, vec![lossy(0.03), lossy(0.03)]);
     let mut recovered = 0;
     for code in [None, code("block:5,4"), code("tetrys:10,9,200"), None, code("convolutional:4,3,8")] {
@@ -219,13 +219,13 @@ fn the_code_may_change_on_the_way() {
         assert_eq!(now > recovered, code.is_some(), "{code:?}");
         recovered = now;
     }
-    let mut plain = Pair::connected(&Options::live(), vec![lossy(0.0)]);
+    let mut plain = Pair::connected(&Options::prompt(), vec![lossy(0.0)]);
     assert!(!plain.on_client(|it, _| it.set_fec(code("block:5,4"))), "the peer takes none");
 }
 
 #[test]
 fn each_path_owes_redundancy_for_what_it_carries() {
-    let options = Options::live().with(|it| it.redundancy.fec_receive = true);
+    let options = Options::prompt().with(|it| it.redundancy.fec_receive = true);
     let mut pair = Pair::connected(&options, vec![lossy(0.0), lossy(0.05)]);
     let paths = |pair: &mut Pair| pair.on_client(|it, _| it.paths().collect::<Vec<_>>());
     let worse = paths(&mut pair)[1].id;
@@ -252,7 +252,7 @@ fn each_path_owes_redundancy_for_what_it_carries() {
 fn what_a_near_path_loses_does_not_wait_for_the_code_of_a_far_one() {
     // Round trips of 20 and 400 ms: two of the longer one take 800.
     for loss_detection in [LossDetection::Time, LossDetection::Count] {
-        let options = Options::live().with(|it| {
+        let options = Options::prompt().with(|it| {
             it.redundancy.fec_receive = true;
             it.redundancy.artx = Some(Artx::Slowest);
             it.papers.loss_detection = loss_detection;
@@ -283,7 +283,7 @@ fn what_a_near_path_loses_does_not_wait_for_the_code_of_a_far_one() {
 fn pictures_are_whole_sooner_when_redundancy_leaves_behind_each_of_them() {
     // Frames of five or six packets each 150 ms, to be there after 75 ms, of which the way takes 50.
     let run = |by_path: bool| {
-        let options = Options::live().with(|it| it.redundancy.fec_receive = true);
+        let options = Options::prompt().with(|it| it.redundancy.fec_receive = true);
         let far = Duplex::new(LinkModel { loss: Loss::Uniform(0.05), ..link(10, 50) }, link(10, 50));
         let mut pair = Pair::connected(&options, vec![far]);
         assert!(pair.on_client(|it, _| match by_path {
@@ -311,7 +311,7 @@ fn the_retransmission_timer_waits_while_the_code_has_its_time() {
     // The near path's timeout is little more than 200 ms, and δ 400 ms: twice the round trip of the far one.
     let rto = RtoBounds { initial: ms(1000), min: ms(200), max: ms(60_000) };
     let artx = Some(Artx::Slowest);
-    let options = Options::live().with(|it| {
+    let options = Options::prompt().with(|it| {
         it.timers.rto = rto;
         it.redundancy.artx = artx;
         it.redundancy.fec = code("tetrys:200,199,400");
@@ -342,7 +342,7 @@ fn the_retransmission_timer_waits_while_the_code_has_its_time() {
 fn redundancy_inside_the_window_takes_its_share_of_it_and_no_more() {
     // A long path without losses, whose window is what limits it: of three packets two are data.
     let millis = |fec| {
-        let options = Options::live().with(|it| {
+        let options = Options::prompt().with(|it| {
             it.redundancy.fec = fec;
             it.congestion.initial_window = Some(20);
             it.papers.initial_ssthresh = Some(20_000);
@@ -377,7 +377,7 @@ fn what_a_full_queue_drops_is_told_and_what_a_link_loses_by_itself_is_not() {
     let radio = LinkModel { loss: Loss::Uniform(0.01), ..link(50, 20) };
     let full = LinkModel { queue: QueueLimit::Packets(20).into(), ..link(10, 20) };
     let run = |fec_losses, there: &LinkModel| {
-        let options = Options::live().with(|it| {
+        let options = Options::prompt().with(|it| {
             it.redundancy.fec = code("tetrys:10,9,100");
             it.redundancy.fec_losses = fec_losses;
             it.congestion.queueing_limit = None;
@@ -411,7 +411,7 @@ fn over(first_tsn: u32, symbols: &[Vec<u8>]) -> Vec<u8> {
 
 #[test]
 fn a_liar_is_harmless() {
-    let options = Options::live().with(|it| {
+    let options = Options::prompt().with(|it| {
         it.redundancy.fec = code("tetrys:10,9,43");
         it.interleaving = false;
     });

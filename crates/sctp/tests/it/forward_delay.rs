@@ -83,7 +83,7 @@ fn wifi_and_3g() -> [LinkModel; 2] {
 }
 
 fn options(scheduler: SchedulerKind) -> Options {
-    Options::live().with(|it| {
+    Options::prompt().with(|it| {
         it.paths.scheduler = scheduler;
         it.paths.forward_delay = true;
         (it.limits.receive_buffer, it.limits.max_message) = (65_536, 32_768);

@@ -48,7 +48,7 @@ fn any_of_the_four_may_be_lost() {
 fn both_paths_join_though_the_handshake_moved_to_the_other_route() {
     for (there, back) in [(&[0][..], &[][..]), (&[1], &[]), (&[], &[0]), (&[], &[1]), (&[1], &[1])] {
         let lossy = Duplex::new(drop_packets(there), drop_packets(back));
-        let mut pair = Pair::connected(&Options::live(), vec![lossy, Duplex::both(link(10, 15))]);
+        let mut pair = Pair::connected(&Options::prompt(), vec![lossy, Duplex::both(link(10, 15))]);
         for id in [pair.client, pair.server] {
             assert_eq!(pair.net.node(id).associations().count(), 1, "{there:?} {back:?}");
         }
@@ -60,7 +60,7 @@ fn both_paths_join_though_the_handshake_moved_to_the_other_route() {
 
 #[test]
 fn a_recorded_cookie_does_not_let_a_stranger_join() {
-    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(link(10, 15))]);
+    let mut pair = Pair::new(&Options::prompt(), vec![Duplex::both(link(10, 15))]);
     let recording = pair.record();
     pair.connect();
     let echo = recording.last(&CLIENT, kind::COOKIE_ECHO).unwrap();
@@ -71,7 +71,7 @@ fn a_recorded_cookie_does_not_let_a_stranger_join() {
 
 #[test]
 fn a_peer_that_never_answers_is_given_up() {
-    let options = Options::live().with(|it| it.timers.max_init_retransmits = 3);
+    let options = Options::prompt().with(|it| it.timers.max_init_retransmits = 3);
     let mut pair = Pair::new(&options, vec![Duplex::both(LinkModel { loss: Loss::Uniform(1.0), ..link(10, 5) }); 2]);
     pair.until(ms(10_000), "giving up", |pair| !pair.client_events.is_empty());
     assert_eq!(pair.client_events, [Event::Closed(CloseReason::NoAnswer)]);
@@ -81,7 +81,7 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn the_init_tries_the_second_route_when_the_first_is_dead() {
     let dead = LinkModel { loss: Loss::Uniform(1.0), ..link(10, 5) };
-    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(dead), Duplex::both(link(10, 5))]);
+    let mut pair = Pair::new(&Options::prompt(), vec![Duplex::both(dead), Duplex::both(link(10, 5))]);
     pair.until(ms(1000), "connect", |pair| pair.client_events.contains(&Event::Connected));
     pair.client_send(b"hello", SendOptions::default());
     pair.until(ms(100), "a message", |pair| !pair.server_recv().is_empty());
@@ -139,7 +139,7 @@ fn an_answer_to_a_stranger_is_at_most_three_times_as_long_and_the_handshake_goes
     let forward_tsn = [0xc0, 0, 0, 4];
     for parameters in [&[][..], &forward_tsn, &unknown] {
         for remote in ["192.0.2.1:9899", "[2001:db8::1]:9899", "192.0.2.1:0"] {
-            let mut server = Endpoint::new(Options::live(), Rng::from_seed(1)).unwrap();
+            let mut server = Endpoint::new(Options::prompt(), Rng::from_seed(1)).unwrap();
             server.listen();
             let (route, now) = (Route::new(SocketId(0), remote.parse().unwrap()), Instant::from_millis(5));
             let mut say = |payload: &[u8]| {
@@ -253,7 +253,7 @@ fn a_replayed_cookie_changes_nothing() {
 fn both_connect_at_once_and_become_one_association() {
     let rng = Rng::from_seed(1);
     let mut net = Network::new(1);
-    let options = Options::live();
+    let options = Options::prompt();
     let a = net.add(Endpoint::new(options.clone(), rng.stream("a")).unwrap(), CLIENT[..2].iter().copied());
     let b = net.add(Endpoint::new(options, rng.stream("b")).unwrap(), SERVER[..2].iter().copied());
     for i in 0..2 {
@@ -286,7 +286,7 @@ fn both_connect_at_once_and_become_one_association() {
 #[test]
 fn a_client_that_lost_its_state_starts_over_and_data_flows_both_ways() {
     for links in 1..=2 {
-        let options = Options::live();
+        let options = Options::prompt();
         let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15)); links]);
         pair.client_send(b"before", SendOptions::default());
         pair.until(ms(500), "a message", |pair| !pair.server_recv().is_empty());
@@ -321,7 +321,7 @@ fn a_client_that_lost_its_state_starts_over_and_data_flows_both_ways() {
 
 #[test]
 fn an_idle_association_that_restarted_still_looks_after_its_path() {
-    let options = Options::live();
+    let options = Options::prompt();
     let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
     *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(99)).unwrap();
     pair.client_id = pair.net.with(pair.client, |endpoint, now| endpoint.connect(now, 9899, &[route(0)]).unwrap());
@@ -346,7 +346,7 @@ const DATA: Chunk<'static> = Chunk::Data(Data {
 
 #[test]
 fn packets_with_a_wrong_tag_or_port_do_no_harm() {
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(10, 15))]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(link(10, 15))]);
     let recording = pair.record();
     pair.client_send(b"x", SendOptions::default());
     pair.run(ms(100));
@@ -386,7 +386,7 @@ fn packets_with_a_wrong_tag_or_port_do_no_harm() {
 #[test]
 fn an_abort_ends_both_ends_at_once_with_its_reason() {
     for by_client in [true, false] {
-        let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(10, 15)); 2]);
+        let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(link(10, 15)); 2]);
         pair.client_send(&pattern(50_000, 1), SendOptions::default());
         let told = Event::Closed(CloseReason::Aborted);
         if by_client {
@@ -500,7 +500,7 @@ fn an_init_with_tag_zero_is_dropped_and_one_without_streams_or_room_refused() {
 
 #[test]
 fn unknown_chunks_are_treated_as_their_high_bits_say() {
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(10, 15))]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(link(10, 15))]);
     let recording = pair.record();
     pair.client_send(b"x", SendOptions::default());
     pair.run(ms(100));

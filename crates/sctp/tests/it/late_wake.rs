@@ -7,7 +7,7 @@ use braidcast_sctp::{Event, Options, SendOptions};
 
 /// A connected pair, with data in flight from the client and the answer to it in the client's socket buffer.
 fn with_an_answer_unread() -> (Hand, braidcast_sctp::AssociationId, Vec<Vec<u8>>) {
-    let mut hand = Hand::new(&Options::live());
+    let mut hand = Hand::new(&Options::prompt());
     let id = hand.connect();
     for _ in 0..50 {
         hand.settle();

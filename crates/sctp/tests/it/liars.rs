@@ -10,7 +10,7 @@ use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 
 fn wary() -> Options {
-    Options::live().with(|options| options.limits.skip_tsns = true)
+    Options::prompt().with(|options| options.limits.skip_tsns = true)
 }
 
 /// The TSNs that a packet carries data under.
@@ -67,7 +67,7 @@ fn who_acknowledges_whatever_was_sent_is_found_out_within_a_few_packets() {
     let (events, sent) = ends(&wary(), |sent| sent.last().copied());
     assert!(is_found_out(&events), "{events:?}");
     assert!(sent < 100, "{sent} chunks");
-    let (events, sent) = ends(&Options::live(), |sent| sent.last().copied());
+    let (events, sent) = ends(&Options::prompt(), |sent| sent.last().copied());
     assert!(!is_found_out(&events) && sent > 1000, "nobody looked: {sent} chunks, {events:?}");
 }
 

@@ -31,7 +31,7 @@ struct Outcome {
 
 /// 12 s, during which path `cut` is dead from the fifth to the eighth.
 fn broadcast(cut: usize, copied: bool) -> Outcome {
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(wifi()), Duplex::both(lte())]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(wifi()), Duplex::both(lte())]);
     pair.on_client(|association, _| {
         for stream in 0..4 {
             association.set_priority(stream, Priority::new(stream as u8));
@@ -100,7 +100,7 @@ fn sound_is_never_late_though_a_path_goes_away() {
 #[test]
 fn windows_recover_though_they_have_room_for_copied_sound_alone() {
     // 31 kB of audio in a second, 6 kB in a round trip, take two windows of one packet for themselves.
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(5, 100)), Duplex::both(link(5, 100))]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(link(5, 100)), Duplex::both(link(5, 100))]);
     pair.on_client(|association, _| {
         association.set_priority(SOUND, Priority::new(0));
         association.set_copied(SOUND, true);

@@ -6,7 +6,7 @@ use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, parse};
 
 fn options() -> Options {
-    Options::live().with(|it| it.congestion.algorithm = Algorithm::Live)
+    Options::prompt().with(|it| it.congestion.algorithm = Algorithm::Live)
 }
 
 /// A path with a queue of 300 ms there.

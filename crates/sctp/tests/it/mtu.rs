@@ -61,7 +61,7 @@ fn begun(options: &Options, paths: usize) -> (Pair, File) {
 fn a_file_goes_on_within_two_seconds_however_small_the_packets_become() {
     for paths in [1, 2] {
         for mtu in [1372, 1272, 1200, 1100, 972, 572] {
-            let (mut pair, mut file) = begun(&Options::live(), paths);
+            let (mut pair, mut file) = begun(&Options::prompt(), paths);
             let recording = pair.record();
             (0..paths).for_each(|i| set_mtu(&mut pair, i, mtu));
             let pause = file.run(&mut pair, ms(60_000));
@@ -78,7 +78,7 @@ fn a_file_goes_on_within_two_seconds_however_small_the_packets_become() {
 
 #[test]
 fn a_path_that_grows_again_is_found_to_have_grown() {
-    let (mut pair, mut file) = begun(&Options::live(), 1);
+    let (mut pair, mut file) = begun(&Options::prompt(), 1);
     set_mtu(&mut pair, 0, 700);
     file.run(&mut pair, ms(3000));
     assert!(pair.client_path(0).unwrap().mtu <= 700);
@@ -93,7 +93,7 @@ fn slices_that_get_lost_are_sent_again() {
             loss: braidcast_sim::link::Loss::Uniform(0.05),
             ..link(10, 15)
         });
-        let mut pair = Pair::seeded(seed, &Options::live(), vec![lossy]);
+        let mut pair = Pair::seeded(seed, &Options::prompt(), vec![lossy]);
         pair.until(ms(5000), "connect", |pair| pair.client_events.contains(&Event::Connected));
         let mut file = File { sent: 200, received: 200 };
         file.run(&mut pair, ms(500));
@@ -105,8 +105,8 @@ fn slices_that_get_lost_are_sent_again() {
 
 #[test]
 fn to_a_peer_that_knows_no_slices_none_is_sent() {
-    let plain = Options::live().with(|it| it.paths.slices = false);
-    let mut pair = Pair::with(Options::live(), plain, vec![Duplex::both(link(10, 15))]);
+    let plain = Options::prompt().with(|it| it.paths.slices = false);
+    let mut pair = Pair::with(Options::prompt(), plain, vec![Duplex::both(link(10, 15))]);
     pair.until(ms(1000), "connect", |pair| pair.client_events.contains(&Event::Connected));
     let mut file = File { sent: 0, received: 0 };
     file.run(&mut pair, ms(1000));

@@ -8,7 +8,7 @@ use core::time::Duration;
 fn what_cannot_work_is_named_with_its_limit_and_what_to_do() {
     let ms = Duration::from_millis;
     let said = |change: &dyn Fn(&mut Options)| {
-        let options = Options::live().with(|it| change(it));
+        let options = Options::prompt().with(|it| change(it));
         Endpoint::new(options, Rng::from_seed(1)).err().map(|misuse| misuse.to_string())
     };
     type Change<'a> = &'a dyn Fn(&mut Options);
@@ -52,7 +52,7 @@ fn what_cannot_work_is_named_with_its_limit_and_what_to_do() {
 
 #[test]
 fn the_options_that_are_offered_work() {
-    for options in [Options::default(), Options::live(), Options::classic()] {
+    for options in [Options::default(), Options::prompt(), Options::classic()] {
         assert_eq!(options.check(), Ok(()));
     }
 }

@@ -27,7 +27,7 @@ const CASES: [Case; 4] = [
 
 impl Case {
     fn options(self) -> Options {
-        Options { interleaving: self.interleaving, ..Options::live() }
+        Options { interleaving: self.interleaving, ..Options::prompt() }
     }
 
     fn how(self, stream: u16, reliability: Reliability) -> SendOptions {
@@ -227,7 +227,7 @@ fn fragments_of_an_abandoned_message_release_the_receiver() {
         pair.server_recv();
         pair.client_send(b"z", on(1, Reliability::Reliable));
         pair.run(ms(300));
-        let held = Options::live().limits.receive_buffer as u32 - told_window(&recording);
+        let held = Options::prompt().limits.receive_buffer as u32 - told_window(&recording);
         assert!(held < 300, "{case:?}: {held} bytes are still held");
         assert_eq!(pair.on_client(|association, _| association.buffered()), 0);
     }
@@ -236,7 +236,7 @@ fn fragments_of_an_abandoned_message_release_the_receiver() {
 /// RFC 7496 §3.2.
 #[test]
 fn what_is_more_important_crowds_out_what_waits_and_is_less() {
-    let options = Options::live().with(|options| {
+    let options = Options::prompt().with(|options| {
         options.limits.send_buffer = 10_000;
         options.limits.max_message = 10_000;
     });

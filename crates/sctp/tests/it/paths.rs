@@ -25,7 +25,7 @@ fn client_sent(pair: &mut Pair, i: usize) -> u64 {
 fn paths_join_through_nats_whatever_address_the_packets_hold() {
     let nat = ["203.0.113.6:61000", "203.0.113.7:62000", "203.0.113.8:63000"];
     let links = nat.iter().map(|address| good().behind_nat(address)).collect();
-    let mut pair = Pair::new(&Options::live(), links);
+    let mut pair = Pair::new(&Options::prompt(), links);
     let recording = pair.record();
     pair.connect();
     let mut paths = server_paths(&mut pair);
@@ -66,7 +66,7 @@ fn add_ip(serial: u32, address: IpAddr) -> Vec<u8> {
 
 #[test]
 fn a_join_without_a_good_authentication_is_dropped_without_a_word() {
-    let mut pair = Pair::connected(&Options::live(), vec![good()]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![good()]);
     let recording = pair.record();
     pair.client_send(b"x", SendOptions::default());
     pair.run(ms(100));
@@ -108,7 +108,7 @@ fn pair_tsn(bytes: &[u8]) -> u32 {
 
 #[test]
 fn a_join_with_another_key_is_refused_and_the_first_path_goes_on() {
-    let keyed = |key: &[u8]| Options { key: key.to_vec(), ..Options::live() };
+    let keyed = |key: &[u8]| Options { key: key.to_vec(), ..Options::prompt() };
     let mut pair = Pair::with(keyed(b"right"), keyed(b"wrong"), vec![good(), good()]);
     pair.until(ms(1000), "connect", |pair| pair.client_events.contains(&Event::Connected));
     transfer(&mut pair, 300_000, 1000);
@@ -124,7 +124,7 @@ fn a_join_with_another_key_is_refused_and_the_first_path_goes_on() {
 #[test]
 fn a_path_leaves_at_both_ends_and_data_goes_on() {
     for leaving in 0..2 {
-        let mut pair = Pair::connected(&Options::live(), vec![good(), good()]);
+        let mut pair = Pair::connected(&Options::prompt(), vec![good(), good()]);
         let mut flow = Flow::default();
         flow.run(&mut pair, ms(300));
         let gone = pair.client_path(leaving).unwrap().id;
@@ -153,7 +153,7 @@ fn each_end_may_leave_a_path_while_the_other_one_leaves_another() {
         (4, 1, 2),
     ] {
         let what = format!("{links} paths, the client leaves {by_client}, the server {by_server}");
-        let mut pair = Pair::connected(&Options::live(), vec![good(); links]);
+        let mut pair = Pair::connected(&Options::prompt(), vec![good(); links]);
         let mut flow = Flow::default();
         flow.run(&mut pair, ms(300));
         // The interfaces are gone before anybody says so.
@@ -176,7 +176,7 @@ fn each_end_may_leave_a_path_while_the_other_one_leaves_another() {
 #[test]
 fn of_three_paths_one_leaves_and_the_other_two_stay() {
     for leaving in 0..3 {
-        let mut pair = Pair::connected(&Options::live(), vec![good(), good(), good()]);
+        let mut pair = Pair::connected(&Options::prompt(), vec![good(), good(), good()]);
         let mut flow = Flow::default();
         flow.run(&mut pair, ms(200));
         // The interface is gone before anybody says so.
@@ -199,7 +199,7 @@ fn of_three_paths_one_leaves_and_the_other_two_stay() {
 
 #[test]
 fn a_path_joins_while_data_flows_and_takes_its_share() {
-    let mut pair = Pair::over(1, Options::live(), Options::live(), vec![good(), good()]);
+    let mut pair = Pair::over(1, Options::prompt(), Options::prompt(), vec![good(), good()]);
     pair.until(ms(500), "connect", |pair| pair.client_events.contains(&Event::Connected));
     let mut flow = Flow::default();
     flow.run(&mut pair, ms(300));
@@ -221,7 +221,7 @@ fn a_path_joins_while_data_flows_and_takes_its_share() {
 
 #[test]
 fn a_join_over_an_interface_that_leads_nowhere_hurts_nobody_and_succeeds_later() {
-    let mut pair = Pair::over(1, Options::live(), Options::live(), vec![good(), good()]);
+    let mut pair = Pair::over(1, Options::prompt(), Options::prompt(), vec![good(), good()]);
     pair.cut(1, true);
     pair.until(ms(500), "connect", |pair| pair.client_events.contains(&Event::Connected));
     pair.on_client(|association, now| association.join(now, route(1)).unwrap());
@@ -237,7 +237,7 @@ fn a_join_over_an_interface_that_leads_nowhere_hurts_nobody_and_succeeds_later()
 fn a_dead_path_is_noticed_within_a_second_loses_nothing_and_is_used_again_when_it_returns() {
     for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
         for one_way in [false, true] {
-            let options = Options::live().with(|it| it.paths.scheduler = scheduler);
+            let options = Options::prompt().with(|it| it.paths.scheduler = scheduler);
             let mut pair = Pair::connected(&options, vec![good(), Duplex::both(link(10, 25))]);
             let mut flow = Flow::default();
             flow.run(&mut pair, ms(500));
@@ -270,7 +270,7 @@ fn a_dead_path_is_noticed_within_a_second_loses_nothing_and_is_used_again_when_i
 
 #[test]
 fn an_idle_path_that_dies_is_noticed_by_its_heartbeats() {
-    let mut pair = Pair::connected(&Options::live(), vec![good(), good()]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![good(), good()]);
     pair.run(ms(3000));
     pair.cut(1, true);
     pair.until(ms(2000), "notice", |pair| {
@@ -296,7 +296,7 @@ fn a_path_whose_nat_forgot_it_comes_back_by_itself() {
     for links in 1..=2 {
         let nat = |n: usize| format!("203.0.113.7:{}", 40_000 + n);
         let duplexes = (0..links).map(|i| if i + 1 == links { good().behind_nat(&nat(0)) } else { good() }).collect();
-        let mut pair = Pair::connected(&Options::live(), duplexes);
+        let mut pair = Pair::connected(&Options::prompt(), duplexes);
         let mut flow = Flow::default();
         flow.run(&mut pair, ms(300));
         // More often than there may be paths at once.
@@ -316,13 +316,13 @@ fn a_path_whose_nat_forgot_it_comes_back_by_itself() {
             assert!(back.is_some_and(|after| after < ms(5000)), "{links} links, change {n}: {back:?}");
         }
         flow.finish(&mut pair);
-        assert!(server_paths(&mut pair).len() <= Options::live().paths.max_paths);
+        assert!(server_paths(&mut pair).len() <= Options::prompt().paths.max_paths);
     }
 }
 
 #[test]
 fn with_all_paths_dead_the_association_ends_in_bounded_time() {
-    let give_up = Options::live().with(|it| it.timers.give_up = Some(ms(20_000)));
+    let give_up = Options::prompt().with(|it| it.timers.give_up = Some(ms(20_000)));
     for (options, limit) in [(give_up, 21_000), (Options::default(), 600_000)] {
         for busy in [true, false] {
             let mut pair = Pair::connected(&options, vec![good(), good()]);
@@ -347,7 +347,7 @@ fn with_all_paths_dead_the_association_ends_in_bounded_time() {
 #[test]
 fn the_mtu_of_a_path_is_found_and_bulk_flows() {
     let narrow = LinkModel { mtu: 1400, ..link(10, 15) };
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(narrow), good()]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(narrow), good()]);
     pair.run(ms(5000));
     // IPv4 and UDP take 28 bytes of 1400.
     assert_eq!(pair.client_path(0).unwrap().mtu, 1372);
@@ -364,7 +364,7 @@ fn the_mtu_of_a_path_is_found_and_bulk_flows() {
 
 #[test]
 fn an_mtu_that_shrinks_is_noticed_and_what_is_stuck_goes_over_the_other_path() {
-    let mut pair = Pair::connected(&Options::live(), vec![good(), good()]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![good(), good()]);
     transfer(&mut pair, 300_000, 1400);
     assert_eq!(pair.client_path(0).unwrap().mtu, 1472);
     let narrow = pair.net.add_link(LinkModel { mtu: 1300, ..link(10, 15) });
@@ -383,7 +383,7 @@ fn an_mtu_that_shrinks_is_noticed_and_what_is_stuck_goes_over_the_other_path() {
 
 /// Retransmitted and sent chunks of 3 MB over paths of 5 and 80 ms without loss.
 fn uneven(loss_detection: LossDetection, scheduler: SchedulerKind) -> (u64, u64) {
-    let options = Options::live().with(|it| {
+    let options = Options::prompt().with(|it| {
         it.papers.loss_detection = loss_detection;
         it.paths.scheduler = scheduler;
     });
@@ -410,7 +410,7 @@ fn reordering_between_paths_never_looks_like_loss() {
 #[test]
 fn reordering_within_a_path_costs_few_retransmissions_by_time() {
     let repeated = |loss_detection| {
-        let options = Options::live().with(|it| it.papers.loss_detection = loss_detection);
+        let options = Options::prompt().with(|it| it.papers.loss_detection = loss_detection);
         let model = LinkModel { reorder: "5%,10ms".parse().unwrap(), ..link(10, 40) };
         let mut pair = Pair::connected(&options, vec![Duplex::both(model)]);
         transfer(&mut pair, 2_000_000, 1200);
@@ -424,7 +424,7 @@ fn reordering_within_a_path_costs_few_retransmissions_by_time() {
 
 #[test]
 fn the_route_of_a_socket_that_is_not_there_is_no_harm() {
-    let mut pair = Pair::connected(&Options::live(), vec![good()]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![good()]);
     let nowhere = Route::new(SocketId(7), "192.0.2.1:9".parse().unwrap());
     pair.on_client(|association, now| association.join(now, nowhere).unwrap());
     let mut flow = Flow::default();
@@ -440,7 +440,7 @@ fn what_was_cut_for_a_larger_mtu_is_not_copied_over_a_smaller_one() {
     // then. Copies of what is out cannot go over it, which must not stop anything.
     let at = |n: u64| Instant::ZERO + ms(n);
     let late = LinkModel { outages: vec![Outage::window(at(0), at(2500))], ..link(8, 20) };
-    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(link(8, 150)), Duplex::both(late)]);
+    let mut pair = Pair::new(&Options::prompt(), vec![Duplex::both(link(8, 150)), Duplex::both(late)]);
     pair.until(ms(2000), "connect", |pair| pair.server_exists());
     pair.on_client(|association, _| association.set_copied(0, true));
     let (mut sent, mut active) = (0, 0);
@@ -458,7 +458,7 @@ fn what_was_cut_for_a_larger_mtu_is_not_copied_over_a_smaller_one() {
 /// Each end lists its addresses on two links.
 fn listing() -> (Options, Options) {
     let of = |all: [&str; 4]| all[..2].iter().map(|at| at.parse::<SocketAddr>().unwrap().ip()).collect();
-    let options = |addresses| Options { local_addresses: addresses, ..Options::live() };
+    let options = |addresses| Options { local_addresses: addresses, ..Options::prompt() };
     (options(of(CLIENT)), options(of(SERVER)))
 }
 
@@ -476,7 +476,7 @@ fn routes_between_listed_addresses_need_no_join() {
 #[test]
 fn where_only_one_side_lists_its_addresses_paths_join_as_ever() {
     let (client, _) = listing();
-    let mut pair = Pair::with(client, Options::live(), vec![good(), good()]);
+    let mut pair = Pair::with(client, Options::prompt(), vec![good(), good()]);
     let recording = pair.record();
     pair.connect();
     assert!(recording.count(&CLIENT, kind::ASCONF) > 0);
@@ -505,7 +505,7 @@ fn a_packet_from_a_listed_address_makes_a_path_and_one_from_elsewhere_does_not()
 #[test]
 fn two_paths_that_each_work_one_way_make_one_that_works() {
     for (forth, back) in [(0, 1), (1, 0)] {
-        let mut pair = Pair::connected(&Options::live(), vec![good(), good()]);
+        let mut pair = Pair::connected(&Options::prompt(), vec![good(), good()]);
         let mut flow = Flow::default();
         flow.run(&mut pair, ms(2000));
         pair.net.set_down(pair.links[back].0, true);

@@ -79,7 +79,7 @@ fn queues() -> impl Strategy<Value = (Option<Method>, Limits, QueueScope)> {
 
 fn options() -> impl Strategy<Value = Options> {
     (policies(), sizes(), times(), queues(), redundancy()).prop_map(|(policies, sizes, times, queue, redundancy)| {
-        let mut options = Options::live();
+        let mut options = Options::prompt();
         [policies, sizes, times, redundancy].iter().for_each(|change| change.0(&mut options));
         (options.queue.method, options.queue.limits, options.queue.scope) = queue;
         options
@@ -449,7 +449,7 @@ proptest! {
 #[test]
 fn another_seed_gives_other_bytes() {
     let run = |seed| {
-        let mut pair = Pair::seeded(seed, &Options::live(), vec![Duplex::both(common::link(10, 15))]);
+        let mut pair = Pair::seeded(seed, &Options::prompt(), vec![Duplex::both(common::link(10, 15))]);
         let bytes = digest(&mut pair.net);
         pair.run(ms(500));
         bytes.get()

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 fn protected(word: u8, limits: Limits) -> Options {
     let method = Arc::new(Known { word, suite: Suite::Aes128Gcm });
-    Options { security: Some(SecurityOptions { method, limits }), ..Options::live() }
+    Options { security: Some(SecurityOptions { method, limits }), ..Options::prompt() }
 }
 
 fn options() -> Options {
@@ -73,7 +73,7 @@ fn who_connects_may_send_one_round_trip_later_than_in_clear() {
         pair.until(ms(2000), "connected", |pair| pair.client_events.contains(&Event::Connected));
         pair.now() - begun
     };
-    let (clear, protected) = (connected(&Options::live()), connected(&options()));
+    let (clear, protected) = (connected(&Options::prompt()), connected(&options()));
     assert!(clear >= ms(200) && clear < ms(205), "{clear:?}");
     assert!(protected - clear >= ms(100) && protected - clear < ms(105), "{:?}", protected - clear);
 }
@@ -100,12 +100,12 @@ fn another_key_is_refused_at_both_ends_within_a_second() {
 
 #[test]
 fn an_end_that_does_not_encrypt_or_whose_offer_was_taken_out_is_refused() {
-    let mut pair = Pair::with(options(), Options::live(), two_links());
+    let mut pair = Pair::with(options(), Options::prompt(), two_links());
     pair.run(ms(1000));
     let why = "the other end does not encrypt, and this end insists on it";
     assert_eq!(closed(&pair.client_events), Some(&CloseReason::Insecure(why.into())));
 
-    let mut pair = Pair::with(Options::live(), options(), two_links());
+    let mut pair = Pair::with(Options::prompt(), options(), two_links());
     pair.run(ms(1000));
     assert_eq!(
         closed(&pair.client_events),
@@ -252,7 +252,7 @@ fn a_peer_that_lost_its_state_is_found_out_though_it_can_only_say_so_in_clear() 
 
 #[test]
 fn an_init_that_is_sent_back_changes_nothing() {
-    for options in [options(), Options::live()] {
+    for options in [options(), Options::prompt()] {
         let mut pair = Pair::new(&options, two_links());
         let recording = pair.record();
         pair.until(ms(100), "an INIT leaves", |_| !recording.sent(&CLIENT).is_empty());

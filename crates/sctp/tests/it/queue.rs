@@ -25,7 +25,7 @@ fn short(kbit: u64, delay_ms: u64) -> Duplex {
 }
 
 fn options(method: Method, messages: usize) -> Options {
-    Options::live().with(|it| {
+    Options::prompt().with(|it| {
         it.queue.method = Some(method);
         it.queue.limits = Limits::messages(messages);
     })
@@ -112,7 +112,7 @@ fn sound_is_on_time_where_the_queue_knows_what_it_is() {
     };
     let fifo = shares(&options(Method::Fifo, 64));
     assert!(fifo[0] < 0.1, "waits behind the video");
-    assert!(shares(&Options::live())[0] < 0.1, "so it does in streams that rank alike");
+    assert!(shares(&Options::prompt())[0] < 0.1, "so it does in streams that rank alike");
     for method in [Method::Sbpn1, Method::Sbpn2, Method::Ring, Method::RingSbpn2] {
         let [audio, video] = shares(&options(method, 64));
         // A full queue that discards nothing refuses audio as well.

@@ -56,7 +56,7 @@ fn each_end_is_told_what_its_own_direction_carries() {
         let wide = LinkModel { rate: "20mbit".parse().unwrap(), ..narrows() };
         let links = if by_client { [narrows(), wide] } else { [wide, narrows()] };
         let [there, back] = links;
-        let mut pair = Pair::connected(&Options::live(), vec![Duplex::new(there, back)]);
+        let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::new(there, back)]);
         assert_eq!(pair.on_client(|it, now| it.rate_report(now)), None, "nobody has asked");
         follow(&mut pair, &RateOptions::default());
         let (told, rate) = pictures(&mut pair, by_client, longest, 8_000, 15_000);
@@ -73,7 +73,7 @@ fn each_end_is_told_what_its_own_direction_carries() {
 
 #[test]
 fn what_the_application_can_do_bounds_what_it_is_told() {
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(narrows())]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::both(narrows())]);
     let limits = RateLimits { least: 400_000, greatest: 600_000 };
     follow(&mut pair, &RateOptions { limits, interval: Some(ms(40)), ..RateOptions::default() });
     let (told, rate) = pictures(&mut pair, true, 2_000, 8_000, 15_000);
@@ -93,7 +93,7 @@ fn what_the_application_can_do_bounds_what_it_is_told() {
 #[test]
 fn both_ends_may_send_pictures_at_once() {
     let wide = LinkModel { rate: "2mbit".parse().unwrap(), ..narrows() };
-    let mut pair = Pair::connected(&Options::live(), vec![Duplex::new(narrows(), wide)]);
+    let mut pair = Pair::connected(&Options::prompt(), vec![Duplex::new(narrows(), wide)]);
     follow(&mut pair, &RateOptions::default());
     let (mut there, mut back) = (Vec::new(), Vec::new());
     let speak = |it: &mut Association, now, told: &mut Vec<(Instant, f64)>| {

@@ -15,7 +15,7 @@ use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 
 fn options(interleaving: bool) -> Options {
-    Options { interleaving, reconfiguration: true, ..Options::live() }
+    Options { interleaving, reconfiguration: true, ..Options::prompt() }
 }
 
 fn lossy(loss: &str) -> Vec<Duplex> {
@@ -232,7 +232,7 @@ fn what_cannot_be_is_refused_at_once() {
     );
     let too_many = ReconfigureError::TooManyStreams { more: u16::MAX, count: 64 };
     assert_eq!(refusal(StreamRequest::AddOutgoing(u16::MAX)), too_many);
-    let mut plain = Pair::with(options(true), Options::live(), lossy("0%"));
+    let mut plain = Pair::with(options(true), Options::prompt(), lossy("0%"));
     plain.connect();
     let request = StreamRequest::ResetOutgoing(vec![]);
     let refused = plain.on_client(|it, now| it.reconfigure(now, request.clone()));

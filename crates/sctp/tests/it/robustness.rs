@@ -53,13 +53,13 @@ fn works(pair: &mut Pair) {
 #[test]
 fn links_that_flip_bits_only_cost_time() {
     let flips = LinkModel { corrupt: 0.1, ..link(10, 10) };
-    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(flips.clone()), Duplex::both(flips)]);
+    let mut pair = Pair::new(&Options::prompt(), vec![Duplex::both(flips.clone()), Duplex::both(flips)]);
     transfer(&mut pair, 500_000, 20_000);
 }
 
 #[test]
 fn truncated_oversized_and_altered_packets_with_a_wrong_checksum_are_dropped() {
-    let (mut pair, recording) = recorded(&Options::live());
+    let (mut pair, recording) = recorded(&Options::prompt());
     for (n, seen) in recording.all().into_iter().enumerate().step_by(5) {
         let (mut longer, mut flipped) = (seen.bytes.clone(), seen.bytes.clone());
         longer.resize(longer.len() + n % 70_000, n as u8);
@@ -79,7 +79,7 @@ fn truncated_oversized_and_altered_packets_with_a_wrong_checksum_are_dropped() {
 
 /// Feeds altered packets with right checksums to both ends. Returns how many associations it cost.
 fn altered(interleaving: bool, mut alter: impl FnMut(&mut Vec<u8>, &mut Rng)) -> usize {
-    let options = Options { interleaving, ..Options::live() };
+    let options = Options { interleaving, ..Options::prompt() };
     let (mut pair, mut recording) = recorded(&options);
     let mut rng = Rng::from_seed(5);
     let mut deaths = 0;
@@ -153,7 +153,7 @@ fn numbers_at_their_limits_do_not_panic() {
 #[test]
 fn replayed_packets_change_nothing() {
     for interleaving in [true, false] {
-        let options = Options { interleaving, ..Options::live() };
+        let options = Options { interleaving, ..Options::prompt() };
         let (mut pair, recording) = recorded(&options);
         let mut packets = recording.all();
         for _ in 0..2 {
@@ -180,7 +180,7 @@ fn replayed_packets_change_nothing() {
 
 #[test]
 fn garbage_is_dropped() {
-    let mut pair = Pair::connected(&Options::live(), two_links());
+    let mut pair = Pair::connected(&Options::prompt(), two_links());
     let mut rng = Rng::from_seed(3);
     for _ in 0..3000 {
         let mut bytes = vec![0; rng.below(1600) as usize];
@@ -200,7 +200,7 @@ fn garbage_is_dropped() {
 fn garbage_with_the_right_tag_does_not_panic() {
     let mut rng = Rng::from_seed(4);
     for interleaving in [true, false] {
-        let options = Options { interleaving, ..Options::live() };
+        let options = Options { interleaving, ..Options::prompt() };
         for _ in 0..100 {
             let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 5))]);
             let recording = pair.record();
@@ -258,7 +258,8 @@ fn jump(by_client: bool, to: Duration, lossy: bool) -> Result<Duration, Vec<Even
     let hours = Duration::from_secs(36_000);
     let rng = Rng::from_seed(1);
     let mut net = Network::new(1);
-    let skewed = |name: &str| Skewed { inner: Endpoint::new(Options::live(), rng.stream(name)).unwrap(), ahead: hours };
+    let skewed =
+        |name: &str| Skewed { inner: Endpoint::new(Options::prompt(), rng.stream(name)).unwrap(), ahead: hours };
     let client: NodeId = net.add(skewed("client"), CLIENT[..2].iter().copied());
     let server: NodeId = net.add(skewed("server"), SERVER[..2].iter().copied());
     let loss: Loss = if lossy { "2%" } else { "0%" }.parse().unwrap();
@@ -326,7 +327,7 @@ fn a_clock_that_jumps_back_costs_no_more_than_it_takes_to_catch_up() {
 
 #[test]
 fn timeouts_at_odd_times_do_no_harm() {
-    let mut pair = Pair::connected(&Options::live(), two_links());
+    let mut pair = Pair::connected(&Options::prompt(), two_links());
     for payload in pattern(50_000, 1).chunks(1000) {
         pair.client_send(payload, SendOptions::default());
     }

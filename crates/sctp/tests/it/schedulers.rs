@@ -7,7 +7,7 @@ use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss};
 
 fn with(scheduler: SchedulerKind) -> Options {
-    Options::live().with(|it| it.paths.scheduler = scheduler)
+    Options::prompt().with(|it| it.paths.scheduler = scheduler)
 }
 
 fn thin(kbit: u64, delay_ms: u64) -> LinkModel {
@@ -135,7 +135,7 @@ fn the_way_there_counts_where_it_is_measured() {
 #[test]
 fn a_peer_without_timestamps_gets_none() {
     let ours = with(SchedulerKind::Daps).with(|it| it.paths.forward_delay = true);
-    let mut pair = Pair::with(ours, Options::live(), wifi_and_3g());
+    let mut pair = Pair::with(ours, Options::prompt(), wifi_and_3g());
     pair.connect();
     let recording = pair.record();
     bulk(&mut pair, 1000, ms(1000));

@@ -9,7 +9,7 @@ use braidcast_sim::{Duplex, Network, NodeId};
 use std::collections::VecDeque;
 
 fn options(by: PathSelection) -> Options {
-    Options::live().with(|it| {
+    Options::prompt().with(|it| {
         it.paths.concurrent = false;
         it.paths.selection = Some(by);
         it.paths.forward_delay = true;

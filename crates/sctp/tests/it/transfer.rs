@@ -27,7 +27,7 @@ fn long_messages_over_two_lossy_paths() {
     for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
         for interleaving in [true, false] {
             for loss_detection in [LossDetection::Time, LossDetection::Count] {
-                let options = Options::live().with(|it| {
+                let options = Options::prompt().with(|it| {
                     it.paths.scheduler = scheduler;
                     it.interleaving = interleaving;
                     it.papers.loss_detection = loss_detection;
@@ -43,7 +43,7 @@ fn long_messages_over_two_lossy_paths() {
 #[test]
 fn both_paths_together_are_faster_than_one() {
     let time = |links: usize| {
-        let options = Options::live();
+        let options = Options::prompt();
         let mut pair = Pair::new(&options, vec![Duplex::both(link(10, 15)); links]);
         pair.until(ms(5000), "connect", |pair| pair.client_events.contains(&Event::Connected));
         pair.run(ms(500));
@@ -57,7 +57,7 @@ fn both_paths_together_are_faster_than_one() {
 
 #[test]
 fn a_shutdown_delivers_everything_first() {
-    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(lossy(5))]);
+    let mut pair = Pair::new(&Options::prompt(), vec![Duplex::both(lossy(5))]);
     let data = pattern(300_000, 3);
     for chunk in data.chunks(1000) {
         pair.client_send(chunk, SendOptions::default());
@@ -81,7 +81,8 @@ fn a_shutdown_delivers_everything_first() {
 #[test]
 fn both_ends_may_shut_down_at_once_and_lose_nothing() {
     for (seed, loss) in (1..=20).map(|seed| (seed, 5)).chain([(21, 0), (22, 0)]) {
-        let mut pair = Pair::seeded(seed, &Options::live(), vec![Duplex::both(lossy(loss)), Duplex::both(lossy(loss))]);
+        let mut pair =
+            Pair::seeded(seed, &Options::prompt(), vec![Duplex::both(lossy(loss)), Duplex::both(lossy(loss))]);
         pair.connect();
         let (there, back) = (pattern(100_000, 3), pattern(150_000, 4));
         there.chunks(1000).for_each(|chunk| pair.client_send(chunk, SendOptions::default()));
@@ -109,7 +110,7 @@ fn both_ends_may_shut_down_at_once_and_lose_nothing() {
 /// The last packet of a shutdown is lost, and who sent it is gone: what it would say is known.
 #[test]
 fn a_lost_last_word_holds_nobody_up() {
-    let mut hand = Hand::new(&Options::live());
+    let mut hand = Hand::new(&Options::prompt());
     let id = hand.connect();
     hand.settle();
     let now = hand.now;

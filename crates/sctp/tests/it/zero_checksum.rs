@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options { security: Some(SecurityOptions { method, limits: Limits::default() }), ..Options::live() }
+    Options { security: Some(SecurityOptions { method, limits: Limits::default() }), ..Options::prompt() }
 }
 
 fn has_checksum(packet: &[u8]) -> bool {
@@ -47,7 +47,7 @@ fn records_have_no_checksum_and_all_else_has() {
 
 #[test]
 fn who_does_not_encrypt_does_not_offer_it() {
-    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(link(10, 5))]);
+    let mut pair = Pair::new(&Options::prompt(), vec![Duplex::both(link(10, 5))]);
     let recording = pair.record();
     pair.connect();
     transfer(&mut pair, 100_000, 3000);
@@ -113,7 +113,7 @@ fn a_record_without_checksum_goes_to_nobody_who_did_not_ask_for_it() {
 
 #[test]
 fn a_record_without_checksum_is_dropped_by_who_did_not_ask_for_it() {
-    let mut hand = Hand::new(&Options::live());
+    let mut hand = Hand::new(&Options::prompt());
     let id = hand.connect();
     hand.settle();
     let tag = common::tag(&with_message(&mut hand, id));

@@ -13,7 +13,6 @@ use crate::farewell::Farewell;
 use crate::identity::{Content, Digest, Identity};
 use crate::mapping::{self, STREAMS};
 use crate::options::SenderOptions;
-use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
 use crate::tell;
@@ -22,7 +21,10 @@ use attempts::Attempts;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_media::Unit;
 use braidcast_rate::RateGuide;
-use braidcast_sctp::{Association, AssociationId, CloseReason, Code, ConnectError, Endpoint, Event as Sctp, JoinError};
+use braidcast_sctp::{
+    Association, AssociationId, CloseReason, Code, ConnectError, Endpoint, Event as Sctp, JoinError, Redundancy,
+    RedundancyChooser,
+};
 use core::time::Duration;
 use given_up::GivenUp;
 use recent::{Newest, Recent};
@@ -47,15 +49,6 @@ enum Phase {
     /// The last message is sent and the association shuts down.
     Closing,
     Closed,
-}
-
-/// What the messages of one unit share, and which of them this is.
-#[derive(Clone, Copy, Debug)]
-struct Envelope {
-    sequence: u64,
-    part: u16,
-    parts: u16,
-    again: bool,
 }
 
 /// The sending end of a session.
@@ -86,13 +79,14 @@ pub struct Sender {
     given_up: GivenUp,
     /// The receiver understands packets that are packed.
     packs: bool,
+    frames: mapping::Frames,
     newest: Newest,
     transfer: Transfer,
     counts: Counts,
     input_bytes: u64,
     feedback: Option<Feedback>,
     paths: PathHistories,
-    chooser: Option<Chooser>,
+    chooser: Option<RedundancyChooser>,
     /// What an encoder may make; a reliable session has none.
     guide: Option<RateGuide>,
     connected_at: Option<Instant>,
@@ -142,7 +136,7 @@ impl Sender {
     ) -> Result<Self, StartError> {
         // What is reliable is worth something however late it comes.
         let deadline = (!options.reliable).then_some(options.latency);
-        let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
+        let chooser = (options.redundancy == Redundancy::Auto).then(|| RedundancyChooser::new(deadline));
         let guide = deadline.map(|latency| RateGuide::new(now, latency, options.encoder));
         let mut names = rng.stream("session");
         let identity = options.identity.unwrap_or_else(|| Identity::random(&mut names));
@@ -164,6 +158,7 @@ impl Sender {
             last_abandoned: None,
             given_up: GivenUp::default(),
             packs: false,
+            frames: mapping::Frames::default(),
             newest: Newest::default(),
             transfer: Transfer::default(),
             counts: Counts::default(),
@@ -210,7 +205,7 @@ impl Sender {
         self.counts.captured[kind] += 1;
         self.input_bytes += unit.bytes.len() as u64;
         if let Some(chooser) = &mut self.chooser {
-            chooser.on_unit(now.since(unit.first_captured));
+            chooser.on_message(now.since(unit.first_captured));
         }
         self.look_at(now, &unit);
         let (sequence, bytes) = (self.next_sequence, unit.bytes.len() as u64);
@@ -219,15 +214,16 @@ impl Sender {
             let latency = (!self.options.reliable).then_some(self.options.latency);
             tell::captured(sequence, &unit, parts.as_ref().map_or(1, Vec::len), latency)
         });
+        let frame = self.frames.next(sequence, &unit, Some(unit.first_captured + self.options.latency));
         let handed = if over {
             false
         } else {
             self.next_sequence += 1;
-            self.transmit(now, &unit, parts.as_deref(), sequence, false).is_ok()
+            self.transmit(now, &unit, parts.as_deref(), (sequence, Some(frame)), false).is_ok()
         };
         if handed || (self.phase == Phase::Waiting && !over) {
             self.counts.bytes[kind] += bytes;
-            self.keep(now, unit, sequence, handed);
+            self.keep(now, Recent { sequence, frame, handed, unit });
         } else {
             self.counts.unsent[kind] += 1;
             self.options.events.tell(now, stream, || tell::unsent(sequence, unit.kind));
@@ -240,13 +236,13 @@ impl Sender {
     }
 
     /// Keeps a unit for as long as another association may have to carry it.
-    fn keep(&mut self, now: Instant, unit: Unit, sequence: u64, handed: bool) {
+    fn keep(&mut self, now: Instant, recent: Recent) {
         if self.options.reliable {
-            return self.transfer.push_sent(unit);
+            return self.transfer.push_sent(recent.unit);
         }
         let (latency, limit) = (self.options.latency, self.options.buffer);
         let counts = &mut self.counts;
-        self.newest.push(now, latency, limit, Recent { sequence, handed, unit }, |unit| {
+        self.newest.push(now, latency, limit, recent, |unit| {
             let kind = unit.kind.index();
             counts.unsent[kind] += 1;
             counts.bytes[kind] = counts.bytes[kind].saturating_sub(unit.bytes.len() as u64);
@@ -404,7 +400,7 @@ impl Sender {
             let unit = unit.clone();
             let sequence = self.next_sequence;
             self.next_sequence += 1;
-            if self.transmit(now, &unit, None, sequence, true).is_err() {
+            if self.transmit(now, &unit, None, (sequence, None), true).is_err() {
                 break;
             }
             self.transfer.advance();
@@ -469,11 +465,11 @@ impl Sender {
         self.transfer.ask();
         let latency = self.options.latency;
         for recent in self.newest.take() {
-            let Recent { sequence, handed, unit } = recent;
+            let Recent { sequence, frame, handed, ref unit } = recent;
             let of_use = unit.first_captured + latency > now;
-            let parts = mapping::parts(&unit);
-            let taken = of_use && self.transmit(now, &unit, parts.as_deref(), sequence, handed).is_ok();
-            self.keep(now, unit, sequence, handed || taken);
+            let (parts, named) = (mapping::parts(unit), (sequence, Some(frame)));
+            let taken = of_use && self.transmit(now, unit, parts.as_deref(), named, handed).is_ok();
+            self.keep(now, Recent { handed: handed || taken, ..recent });
         }
     }
 

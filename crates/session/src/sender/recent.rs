@@ -1,5 +1,6 @@
 use braidcast_core::Instant;
 use braidcast_media::Unit;
+use braidcast_sctp::Frame;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -9,6 +10,8 @@ pub(super) struct Recent {
     pub(super) sequence: u64,
     /// An association has had it.
     pub(super) handed: bool,
+    /// What the transport is told of it.
+    pub(super) frame: Frame,
     pub(super) unit: Unit,
 }
 

@@ -203,6 +203,7 @@ mod tests {
         Unit {
             kind: Kind::Data,
             reference: true,
+            continues: false,
             pid: 0,
             runs: vec![Run::one(index, false)],
             bytes: bytes.to_vec(),

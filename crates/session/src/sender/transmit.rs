@@ -1,18 +1,30 @@
-use super::{Envelope, Sender};
+use super::Sender;
 use crate::mapping::{self, CONTROL, Part};
 use crate::playout::GRACE;
 use crate::wire::{self, Clock, Hello, PPID, SESSION_VERSION, Start, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Run, Unit};
-use braidcast_sctp::{MessagePriority, Reliability, SendError, SendOptions};
+use braidcast_sctp::{Frame, MessagePriority, Reliability, SendError, SendOptions};
 use core::time::Duration;
 
 /// A clock message older than this would tell nothing new.
 const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
 
+/// What the messages of one unit share, and which of them this is.
+#[derive(Clone, Copy, Debug)]
+struct Envelope {
+    sequence: u64,
+    /// What the transport is told of the unit; `None` in a reliable session.
+    frame: Option<Frame>,
+    part: u16,
+    parts: u16,
+    again: bool,
+}
+
 impl Sender {
-    /// Sends the clock and the counts, or with `end` says that nothing comes after; `false` if there was no room.
+    /// Sends the clock and the counts, or with `end` says that nothing comes after; `false` if
+    /// there was no room.
     pub(super) fn send_clock(&mut self, now: Instant, end: bool) -> bool {
         let Some(association) = self.endpoint.association_mut(self.id) else { return false };
         let rtt = association.paths().filter_map(|path| path.min_rtt.or(path.srtt)).min().unwrap_or_default();
@@ -54,14 +66,16 @@ impl Sender {
 
     /// Says from where on a reliable stream goes over this association.
     pub(super) fn begin_transfer(&mut self, now: Instant) {
-        // What comes next is either kept here, or the application's next unit, which counts from 0 if it was asked.
+        // What comes next is either kept here, or the application's next unit, which counts from 0
+        // if it was asked.
         let offset = self.transfer.end() - self.transfer.unsent_bytes();
         let start = Start { offset, index: self.transfer.next_index() };
         wire::write_start(&mut self.message, &start);
         self.send_control(now, false);
     }
 
-    /// Sends what was written into `message`; there is always room for it at the beginning of an association.
+    /// Sends what was written into `message`; there is always room for it at the beginning of an
+    /// association.
     fn send_control(&mut self, now: Instant, unordered: bool) {
         let how = SendOptions { stream: CONTROL, ppid: PPID, unordered, context: u64::MAX, ..SendOptions::default() };
         if let Some(association) = self.endpoint.association_mut(self.id) {
@@ -76,16 +90,16 @@ impl Sender {
         now: Instant,
         unit: &Unit,
         parts: Option<&[Part]>,
-        sequence: u64,
+        (sequence, frame): (u64, Option<Frame>),
         again: bool,
     ) -> Result<(), SendError> {
         let Some(parts) = parts else {
-            let envelope = Envelope { sequence, part: 0, parts: 1, again };
+            let envelope = Envelope { sequence, frame, part: 0, parts: 1, again };
             return self.transmit_part(now, &envelope, unit, &unit.runs, &unit.bytes);
         };
         let count = u16::try_from(parts.len()).unwrap_or(u16::MAX);
         for (part, piece) in (0..count).zip(parts) {
-            let envelope = Envelope { sequence, part, parts: count, again };
+            let envelope = Envelope { sequence, frame, part, parts: count, again };
             self.transmit_part(now, &envelope, unit, &piece.runs, &unit.bytes[piece.bytes.clone()])?;
         }
         Ok(())
@@ -124,6 +138,7 @@ impl Sender {
             deadline: (!self.options.reliable).then(|| unit.first_captured + self.options.latency + grace),
             context: envelope.sequence << 8 | unit.kind.index() as u64,
             priority: MessagePriority::new(mapping::priority(stream).index() as u8).unwrap_or(MessagePriority::LAST),
+            frame: envelope.frame.filter(|_| !self.options.reliable),
             ..SendOptions::default()
         };
         let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
@@ -131,7 +146,8 @@ impl Sender {
     }
 }
 
-/// When the part of `unit` that holds `runs` began, and how long it took, by the places of its packets in the whole.
+/// When the part of `unit` that holds `runs` began, and how long it took, by the places of its
+/// packets in the whole.
 fn capture_times(unit: &Unit, runs: &[Run]) -> (Instant, Duration) {
     let ends = |runs: &[Run]| (runs.first().map_or(0, |run| run.first), runs.last().map_or(0, |run| run.end() - 1));
     let ((from, to), (first, last)) = (ends(&unit.runs), ends(runs));

@@ -1,12 +1,11 @@
 //! What carries a tunnel: DCCP over one path, or SCTP over as many as there are.
 
 use super::settings::Settings;
-use crate::redundancy::{Chooser, Redundancy};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use braidcast_dccp::{self as dccp, Report, ServiceCode};
 use braidcast_dccp::{Priority, Why};
 use braidcast_rate::{Allowed, RateReport};
-use braidcast_sctp::{self as sctp, PathReport, Standing};
+use braidcast_sctp::{self as sctp, PathReport, Redundancy, RedundancyChooser, Standing};
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -73,7 +72,7 @@ pub(super) struct Bundle {
     endpoint: sctp::Endpoint,
     redundancy: Redundancy,
     /// With redundancy that follows what the paths lose.
-    choosers: BTreeMap<sctp::AssociationId, Chooser>,
+    choosers: BTreeMap<sctp::AssociationId, RedundancyChooser>,
 }
 
 impl Carrier {
@@ -145,7 +144,7 @@ impl Carrier {
         if let (Self::Sctp(it), ConnectionId::Sctp(id)) = (self, id)
             && it.redundancy == Redundancy::Auto
         {
-            it.choosers.insert(id, Chooser::new(Some(settings.lifetime)));
+            it.choosers.insert(id, RedundancyChooser::new(Some(settings.lifetime)));
         }
         Some(route)
     }

@@ -1,24 +1,26 @@
 //! What the user of a tunnel chooses.
 
 use super::header;
-use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
 use braidcast_dccp::{Call, Limits, Method, OneWayDelay, Options, Wanted};
 use braidcast_rate::{RateLimits, RateOptions};
-use braidcast_sctp::{Algorithm, SchedulerKind, SecurityOptions};
+use braidcast_sctp::{Algorithm, Profile, Redundancy, SchedulerKind, SecurityOptions};
 use std::time::Duration;
 
-/// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told otherwise.
+/// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told
+/// otherwise.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Longest useful delay from application to application, for flows that have no lifetime of their
-    /// own. Default 1 s.
+    /// Longest useful delay from application to application, for flows that have no lifetime of
+    /// their own. Default 1 s.
     pub lifetime: Duration,
     /// Which of the datagrams that wait for congestion control goes next. Default `in-time`.
     pub queue: Method,
-    /// Datagrams that wait at most. Default 512, many frames' worth: what keeps them young is their lifetime.
+    /// Datagrams that wait at most. Default 512, many frames' worth: what keeps them young is their
+    /// lifetime.
     pub queue_length: usize,
-    /// How long the way to the other end takes, if that is known better than round trips tell. Default `None`.
+    /// How long the way to the other end takes, if that is known better than round trips tell.
+    /// Default `None`.
     pub one_way_delay: Option<Duration>,
     /// The rates of use, with a CCID that has a rate. Default none.
     pub wanted: Wanted,
@@ -31,7 +33,8 @@ pub struct Settings {
     /// The rates that applications here are able to make, all together
     /// ([`Tunnel::rate_report`](super::Tunnel::rate_report)). Default: 100 kbit/s to 50 Mbit/s.
     pub encoder: RateLimits,
-    /// From one of their frames to the next, 4 ms to 1 s, which a tunnel does not know by itself. Default 40 ms.
+    /// From one of their frames to the next, 4 ms to 1 s, which a tunnel does not know by itself.
+    /// Default 40 ms.
     pub picture_interval: Duration,
     /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one
     /// host; one more takes the place of the one that was silent longest. Default 256.
@@ -40,14 +43,18 @@ pub struct Settings {
     pub events: Tracer,
 }
 
-/// What the user of a tunnel over SCTP chose besides. [`Default`] is what the command does unless told otherwise.
+/// What the user of a tunnel over SCTP chose besides. [`Default`] is what the command does unless
+/// told otherwise: [`Profile::Voice`].
 #[derive(Clone, Debug)]
 pub struct SctpOptions {
-    /// How lost packets are made up for without waiting a round trip. Default: not at all.
+    /// How lost packets are made up for without waiting a round trip. Default: as loss, round trip
+    /// and lifetime ask for.
     pub redundancy: Redundancy,
-    /// Which path the next packet takes. Default: lowest delay.
+    /// What would be late over the path that it is on goes over a second one too. Default: yes.
+    pub reinject: bool,
+    /// Which path the next packet takes. Default: `earliest-delivery`.
     pub scheduler: SchedulerKind,
-    /// How much each path may carry. Default Veno, as in [`SenderOptions`](crate::SenderOptions).
+    /// How much each path may carry. Default: `live`.
     pub congestion: Algorithm,
     /// Protection of all that goes and comes. Default: none.
     pub security: Option<SecurityOptions>,
@@ -55,10 +62,12 @@ pub struct SctpOptions {
 
 impl Default for SctpOptions {
     fn default() -> Self {
+        let voice = braidcast_sctp::Options::of(Profile::Voice);
         Self {
-            redundancy: Redundancy::None,
-            scheduler: SchedulerKind::default(),
-            congestion: Algorithm::Veno,
+            redundancy: Redundancy::Auto,
+            reinject: voice.redundancy.reinject,
+            scheduler: voice.paths.scheduler,
+            congestion: voice.congestion.algorithm,
             security: None,
         }
     }
@@ -72,12 +81,12 @@ impl SctpOptions {
     /// Bytes that wait in the queue at most, and as many that are sent and not acknowledged.
     const BUFFER: usize = 1 << 20;
 
-    /// SCTP as such a tunnel has it.
-    pub(super) fn transport(&self, settings: &Settings) -> braidcast_sctp::Options {
+    /// Returns SCTP as such a tunnel has it.
+    pub fn transport(&self, settings: &Settings) -> braidcast_sctp::Options {
         let mut it = braidcast_sctp::Options {
             local_port: Self::PORT,
             security: self.security.clone(),
-            ..braidcast_sctp::Options::live()
+            ..braidcast_sctp::Options::of(Profile::Voice)
         };
         it.paths.scheduler = self.scheduler;
         it.congestion.algorithm = self.congestion;
@@ -88,10 +97,9 @@ impl SctpOptions {
         it.limits.max_associations = 2 * settings.clients;
         it.limits.skip_tsns = true;
         it.events = settings.events.clone();
-        it.timers.rto = self.redundancy.rto(it.timers.rto);
-        crate::options::knock(&mut it);
-        it.redundancy = self.redundancy.transport();
+        self.redundancy.apply(&mut it);
         it.redundancy.fec_receive = true;
+        it.redundancy.reinject = self.reinject;
         it
     }
 }

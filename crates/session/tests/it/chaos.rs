@@ -68,6 +68,7 @@ impl Source {
         let unit = Unit {
             kind,
             reference: true,
+            continues: false,
             pid: 256,
             runs: vec![Run { first, count, null: false }],
             bytes: bytes.collect(),

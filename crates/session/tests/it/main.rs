@@ -3,6 +3,7 @@
 mod chaos;
 mod common;
 mod early;
+mod elementary;
 mod live;
 mod marking;
 mod queue;

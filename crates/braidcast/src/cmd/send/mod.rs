@@ -1,5 +1,6 @@
 //! `braidcast send`: a stream over one or several networks.
 
+pub(super) mod options;
 mod past;
 mod quality;
 mod source;
@@ -161,31 +162,12 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         rates.add_encoder(told);
     }
     process::drop_privileges()?;
-    let defaults = if reliable { SenderOptions::reliable() } else { SenderOptions::default() };
     let options = SenderOptions {
-        latency: args.latency,
-        redundancy: args.fec.unwrap_or(defaults.redundancy),
-        queue: args.queue.0,
-        scheduler: args.scheduler.unwrap_or(defaults.scheduler),
-        selection: args.path.and_then(OnePath::selection),
-        concurrent: args.path.is_none(),
-        hysteresis: args.hysteresis,
-        time_guard: args.time_guard,
-        probe_interval: args.probe_interval,
-        quick_failover: args.quick_failover.0,
-        switchover: args.switchover.0,
-        path_max_retrans: args.path_max_retrans,
-        retransmission: args.retransmission,
-        congestion: args.cc.unwrap_or(defaults.congestion),
-        give_up: args.give_up.0,
         security: security.options.clone(),
-        skip_tsns: true,
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
-        name: args.name.clone().unwrap_or_default(),
-        encoder: args.rates.rate_range.0,
         events: watch.tracer(),
-        ..defaults
+        ..options::of(args, reliable)
     };
     let resumable = options.identity.is_some();
     let (now, port) = (driver.now(), options.local_port);

@@ -23,7 +23,6 @@ use crate::process;
 use braidcast_core::{Instant, Machine, Route, SocketId};
 use braidcast_dccp::{Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, Carrier, Driver, SocketPool, Wake};
-use braidcast_session::Redundancy;
 use braidcast_session::tunnel::{Class, Farewell, LinkId, SctpOptions, Settings, Tunnel, TunnelEvent};
 use clients::Clients;
 use figures::Meter;
@@ -164,6 +163,17 @@ fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
     Ok(options)
 }
 
+/// Returns what the user chose of SCTP, with the defaults.
+pub(super) fn sctp_options(args: &TunnelEndArgs) -> SctpOptions {
+    let usual = SctpOptions::default();
+    SctpOptions {
+        redundancy: args.fec.unwrap_or(usual.redundancy),
+        scheduler: args.scheduler.unwrap_or(usual.scheduler),
+        congestion: args.cc.unwrap_or(usual.congestion),
+        ..usual
+    }
+}
+
 /// Flags of one protocol say nothing of the other.
 fn refuse_what_the_other_has(args: &TunnelEndArgs) -> Outcome {
     let (flags, other) = match args.over {
@@ -251,13 +261,7 @@ impl Work {
                 Tunnel::new(options, rng, settings, forwards)?
             }
             Over::Sctp => {
-                let usual = SctpOptions::default();
-                let sctp = SctpOptions {
-                    redundancy: args.fec.unwrap_or(Redundancy::None),
-                    scheduler: args.scheduler.unwrap_or(usual.scheduler),
-                    congestion: args.cc.unwrap_or(usual.congestion),
-                    security: security.options.clone(),
-                };
+                let sctp = SctpOptions { security: security.options.clone(), ..sctp_options(args) };
                 Tunnel::over_sctp(&sctp, rng, settings, forwards)?
             }
         };

@@ -4,6 +4,7 @@ mod congestion;
 mod limits;
 mod papers;
 mod paths;
+mod profile;
 mod queue;
 mod redundancy;
 mod sack;
@@ -14,6 +15,7 @@ pub use congestion::CongestionOptions;
 pub use limits::LimitOptions;
 pub use papers::PaperRules;
 pub use paths::PathOptions;
+pub use profile::Profile;
 pub use queue::QueueOptions;
 pub use redundancy::RedundancyOptions;
 pub use sack::SackOptions;
@@ -31,13 +33,15 @@ use std::net::IpAddr;
 /// The shortest of the times that must not be zero, as timers would run out again at once.
 const LEAST_TIME: Duration = Duration::from_millis(1);
 
-/// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where it says anything.
+/// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where
+/// it says anything.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// SCTP port of this endpoint, 1 to 65535. Default 9899, the port of SCTP over UDP (RFC 6951 §4.1).
+    /// SCTP port of this endpoint, 1 to 65535. Default 9899, the port of SCTP over UDP (RFC 6951
+    /// §4.1).
     pub local_port: u16,
-    /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins are bound to the
-    /// handshake, but whoever saw the handshake could forge them.
+    /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins
+    /// are bound to the handshake, but whoever saw the handshake could forge them.
     pub key: Vec<u8>,
     /// Addresses of our sockets from the first one on, in their order, eight at most, listed in
     /// INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose paths do not join by ASCONF: Linux, as
@@ -70,7 +74,8 @@ pub struct Options {
     pub redundancy: RedundancyOptions,
     /// What only the papers' experiments need.
     pub papers: PaperRules,
-    /// Who is told of what happens inside: chunks, packets and paths. It changes nothing of that. Default nobody.
+    /// Who is told of what happens inside: chunks, packets and paths. It changes nothing of that.
+    /// Default nobody.
     pub events: Tracer,
 }
 
@@ -97,7 +102,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// For live media: quick acknowledgements and timers, so that a dead path is noticed within a second.
+    /// Quick acknowledgements and timers, so that a dead path is noticed within a second: what all
+    /// [profiles](Profile) have in common. Windows, paths and queue are as simple as can be;
+    /// experiments and tests begin with it.
     ///
     /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where
     /// the clock is fine enough), SACKs after 20 ms, heartbeats each second on paths that carry
@@ -105,7 +112,7 @@ impl Options {
     /// first: no outage ends the association; queues of 60 ms at most; a first window of ten
     /// packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
     /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
-    pub fn live() -> Self {
+    pub fn prompt() -> Self {
         let ms = Duration::from_millis;
         Self {
             paths: PathOptions {
@@ -209,7 +216,7 @@ impl Options {
     }
 
     /// These options with a `change`, for fields within groups:
-    /// `Options::live().with(|options| options.paths.max_paths = 2)`.
+    /// `Options::prompt().with(|options| options.paths.max_paths = 2)`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

@@ -91,6 +91,7 @@ impl Encoder {
         let unit = Unit {
             kind: Kind::P,
             reference: true,
+            continues: false,
             pid: 256,
             runs: vec![Run { first: self.packets, count: packets as u32, null: false }],
             bytes: (self.packets..self.packets + packets).flat_map(|n| packet_of(Kind::P, n)).collect(),
@@ -369,6 +370,13 @@ impl Scene {
         }
     }
 
+    pub(crate) fn sink_mut(&mut self) -> &mut Sink {
+        match self.net.node_mut(self.sink) {
+            Node::Sink(sink) => sink,
+            Node::Source(_) => unreachable!("this node is the sink"),
+        }
+    }
+
     pub(crate) fn source_mut(&mut self) -> &mut Source {
         match self.net.node_mut(self.source) {
             Node::Source(source) => source,
@@ -435,6 +443,7 @@ fn moving(seconds: u64, picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units
             let unit = Unit {
                 kind,
                 reference: kind != Kind::B,
+                continues: false,
                 pid: 256,
                 runs: vec![Run { first, count: packets, null: false }],
                 bytes: (first..first + u64::from(packets)).flat_map(|n| packet_of(kind, n)).collect(),
@@ -501,6 +510,7 @@ pub(crate) fn file(blocks: u64) -> (Vec<u8>, Units) {
     let unit = |(n, block): (usize, &[u8])| Unit {
         kind: Kind::Data,
         reference: true,
+        continues: false,
         pid: 0,
         runs: vec![Run::one(n as u64, false)],
         bytes: block.to_vec(),

@@ -1,8 +1,8 @@
-//! Redundancy: whether a session sends any, and how much.
+//! Redundancy: whether an association sends any, and how much.
 
+use crate::{Association, Options, PathReport, RedundancyOptions};
 use braidcast_core::{Instant, PathId};
-use braidcast_fec::{Auto, Conditions};
-use braidcast_sctp::{Artx, Association, Code, FecLosses, FecWindow, PathReport, RedundancyOptions, RtoBounds};
+use braidcast_fec::{Auto, Code, Conditions};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -30,38 +30,18 @@ const UNKNOWN: (f64, f64) = (0.03, 1.0);
 const GUESS_WEIGHS: f64 = 30.0;
 /// Packets a second that a stream is held to have until then, at least.
 const USUAL: f64 = 100.0;
-/// Least retransmission timeout of a session that may send redundancy.
-const RTO_MIN: Duration = Duration::from_millis(600);
-
 impl Redundancy {
-    /// What the association has to agree on with its peer, and what goes with a code.
-    pub(crate) fn transport(self) -> RedundancyOptions {
+    /// Has `options` agree with the peer on what it needs. [`Profile::Live`](crate::Profile) begins
+    /// with `Auto`; `None` leaves copies as they are.
+    pub fn apply(self, options: &mut Options) {
         if self == Self::None {
-            return RedundancyOptions::default();
+            let reinject = options.redundancy.reinject;
+            options.redundancy = RedundancyOptions { reinject, ..RedundancyOptions::default() };
+            options.timers.rto = Options::prompt().timers.rto;
+            return;
         }
-        RedundancyOptions {
-            fec: if let Self::Code(code) = self { Some(code) } else { None },
-            fec_receive: true,
-            // A code is in use where repeating is too late anyway.
-            artx: Some(Artx::Slowest),
-            // As ECMT has it: inside, the windows that live video leaves are a little small for its
-            // largest frames (decision 14).
-            fec_window: FecWindow::Outside,
-            // Told of each loss, windows would not carry live video where it is needed most; of
-            // what full queues drop they are told.
-            fec_losses: FecLosses::Queued,
-            ..RedundancyOptions::default()
-        }
-    }
-
-    /// Limits of the retransmission timeout that go with it.
-    pub(crate) fn rto(self, usual: RtoBounds) -> RtoBounds {
-        if self == Self::None {
-            return usual;
-        }
-        // A hole stands open for two round trips while the code has its time: a path is not silent
-        // because of it. T3-rtx waits by itself, but the probe timeout is the RTO at most.
-        RtoBounds { min: usual.min.max(RTO_MIN), initial: usual.initial.max(RTO_MIN), ..usual }
+        options.allow_for_redundancy();
+        options.redundancy.fec = if let Self::Code(code) = self { Some(code) } else { None };
     }
 }
 
@@ -88,11 +68,12 @@ impl FromStr for Redundancy {
     }
 }
 
-/// Chooses the code by what the paths do.
+/// Chooses the code by what the paths do: of one association, whose user calls
+/// [`update`](Self::update) some times a second.
 #[derive(Debug)]
-pub(crate) struct Chooser {
+pub struct RedundancyChooser {
     deadline: Option<Duration>,
-    /// How old units are when they come, each weighing 1/16.
+    /// How old messages are when they come, each weighing 1/16.
     age: Duration,
     auto: Auto,
     next: Instant,
@@ -110,25 +91,30 @@ struct Look {
     rate: f64,
 }
 
-impl Chooser {
+impl RedundancyChooser {
     /// For packets that are of use until `deadline` after they were sent first; `None`: for ever.
-    pub(crate) fn new(deadline: Option<Duration>) -> Self {
+    pub fn new(deadline: Option<Duration>) -> Self {
         let (age, next, auto) = (Duration::ZERO, Instant::ZERO, Auto::default());
         Self { deadline, age, auto, next, measured: false, looks: BTreeMap::new() }
     }
 
     /// The code in use.
-    pub(crate) const fn code(&self) -> Option<Code> {
+    pub const fn code(&self) -> Option<Code> {
         self.auto.chosen()
     }
 
-    /// A unit was handed over so long after its capture: of its deadline that is gone.
-    pub(crate) fn on_unit(&mut self, age: Duration) {
+    /// A message was handed over `age` after it was made: of its deadline that is gone.
+    pub fn on_message(&mut self, age: Duration) {
         self.age = (self.age * 15 + age) / 16;
     }
 
+    /// A message was handed over that has `deadline` left. Of those that say so, each weighs 1/16.
+    pub fn on_deadline(&mut self, deadline: Duration) {
+        self.deadline = Some(self.deadline.map_or(deadline, |mean| (mean * 15 + deadline) / 16));
+    }
+
     /// Looks at the paths, once a round trip at most, and changes the code if another one fits clearly better.
-    pub(crate) fn update(&mut self, now: Instant, association: &mut Association) {
+    pub fn update(&mut self, now: Instant, association: &mut Association) {
         if now < self.next {
             return;
         }
