@@ -20,8 +20,8 @@ const SPACING: Duration = Duration::from_millis(200);
 /// Remembered counts for the time until a unit is settled: what bounds the memory.
 const SPACINGS: u32 = 32;
 
-/// What became of the units of one kind since the stream began. The first seven figures add up:
-/// `captured` is the sum of the five behind it but `late_of_use`, which is a part of `late`.
+/// What became of the units of one kind since the stream began: `captured` is the sum of `on_time`,
+/// `late`, `given_up`, `missing` and `not_known_yet`.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
 pub struct KindReport {
     /// [`Kind::name`].
