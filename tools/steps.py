@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs a command that consists of steps, and prints at the end how long it took and which ten steps took longest.
 
-    tools/steps.py LIMIT COMMAND…   LIMIT: seconds that it should take at most; more is said, and is no failure
+    tools/steps.py LIMIT COMMAND…   LIMIT: seconds that it should take at most; more is said. What takes twice that, and an hour,
+                                    hangs: it is stopped, and the tests that had not ended are named
     tools/steps.py begin NAME       a step begins (the Makefile's `step`)
     tools/steps.py tests            passes the output of `cargo test` on, and notes how long each test binary ran
 
@@ -13,6 +14,7 @@ BRAIDCAST_LANE. The notes are in the file that BRAIDCAST_STEPS names: "time, lan
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -30,9 +32,20 @@ def note(*fields):
 def tests():
     """Copies standard input to standard output, and notes the time of each test binary."""
     crate = name = "?"
+    slow = set()
+
+    def stopped(*_):
+        os.write(1, "".join(f"\n==> stopped in {name}: {it} had not ended" for it in slow or ["it"]).encode() + b"\n")
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, stopped)
     for line in sys.stdin:
         sys.stdout.write(line)
         sys.stdout.flush()
+        if started := re.match(r"test (.*) has been running for over", line):
+            slow.add(started[1])
+        elif ended := re.match(r"test (.*) \.\.\. ", line):
+            slow.discard(ended[1])
         if running := re.match(r"\s*Running (unittests )?.* \(.*/(\S+)-[0-9a-f]{16}\)", line):
             # Cargo does not say whose tests these are, unless they are unit tests, which come first.
             crate = running[2] if running[1] else crate
@@ -69,7 +82,11 @@ def run(limit, command):
     log.write_text("")
     began = time.time()
     try:
-        status = subprocess.run(command, env=os.environ | {LOG: str(log)}).returncode
+        child = subprocess.Popen(command, env=os.environ | {LOG: str(log)})
+        try:
+            status = child.wait(max(2 * limit, 3600))
+        except subprocess.TimeoutExpired:
+            status = None
         took = time.time() - began
         steps = sorted(durations(log.read_text().splitlines(), time.time()), reverse=True)
     finally:
@@ -77,6 +94,12 @@ def run(limit, command):
     print(f"\n==> {clock(took)} in all (at most {clock(limit)} is meant{', on two processors' if took > limit else ''}); longest were")
     for seconds, name in steps[:SHOWN]:
         print(f"    {clock(seconds):>6}  {name}")
+    if status is None:
+        print("==> stopped: it takes so long that something hangs", flush=True)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(0, signal.SIGTERM)
+        child.wait()
+        return 1
     return status
 
 

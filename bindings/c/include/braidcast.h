@@ -383,8 +383,8 @@ int braidcast_abort(struct braidcast_socket *socket, uint64_t connection, const 
 // `socket` is of braidcast_socket_new.
 int braidcast_close(struct braidcast_socket *socket, uint32_t timeout_ms);
 
-// Has braidcast_poll return 0 now in the threads that wait in it. May be called from any thread,
-// and from no signal handler.
+// Has braidcast_poll return 0 now in the threads that wait in it; if none does, its next call
+// returns 0 at once. May be called from any thread, and from no signal handler.
 //
 // # Safety
 // `socket` is of braidcast_socket_new.

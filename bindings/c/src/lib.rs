@@ -379,8 +379,8 @@ pub unsafe extern "C" fn braidcast_close(socket: *mut BraidcastSocket, timeout_m
     })
 }
 
-/// Has braidcast_poll return 0 now in the threads that wait in it. May be called from any thread,
-/// and from no signal handler.
+/// Has braidcast_poll return 0 now in the threads that wait in it; if none does, its next call
+/// returns 0 at once. May be called from any thread, and from no signal handler.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new.

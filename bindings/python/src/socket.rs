@@ -237,7 +237,8 @@ impl Socket {
         }
     }
 
-    /// Ends the waits of all threads in poll, which return None.
+    /// Ends the waits of all threads in poll, which return None; if none waits, the next poll
+    /// returns None at once.
     fn interrupt(&self) {
         self.socket.interrupt();
     }

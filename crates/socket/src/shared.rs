@@ -3,11 +3,12 @@ use crate::{ConnectionId, Error, Event, Socket};
 use braidcast_core::Instant;
 use braidcast_driver::{Clock, Waker};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A [`Socket`] that several threads use. One of them [polls](Self::poll); a call of another one
-/// interrupts its wait, and goes first.
+/// A [`Socket`] that several threads use, each with a clone. One of them [polls](Self::poll); a call
+/// of another one interrupts its wait, and goes first.
 ///
 /// ```
 /// use braidcast_socket::{Protection, SharedSocket, Socket};
@@ -21,8 +22,19 @@ use std::time::Duration;
 /// assert_eq!(thread.join().unwrap()?, None);
 /// # Ok::<(), braidcast_socket::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct SharedSocket(Arc<Shared>);
+#[derive(Debug)]
+pub struct SharedSocket {
+    shared: Arc<Shared>,
+    /// The [interrupts](Turn::interrupts) that polls of this clone have answered.
+    answered: AtomicU64,
+}
+
+/// A clone answers interrupts that come after it was made.
+impl Clone for SharedSocket {
+    fn clone(&self) -> Self {
+        Self::of(self.shared.clone())
+    }
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -86,15 +98,15 @@ impl Shared {
         Ok(Mine(self))
     }
 
-    /// Takes the socket to wait for events once no call wants it; `None` at `end`, or if it is
-    /// interrupted.
-    fn take_to_poll(&self, end: Option<Instant>, interrupts: u64) -> Result<Option<Mine<'_>>, Error> {
+    /// Takes the socket to wait for events once no call wants it; `None` at `end`, or after more
+    /// interrupts than were `answered`.
+    fn take_to_poll(&self, end: Option<Instant>, answered: u64) -> Result<Option<Mine<'_>>, Error> {
         let mut turn = self.turn();
         loop {
             if turn.broken {
                 return Err(Error::Broken);
             }
-            if turn.interrupts != interrupts {
+            if turn.interrupts != answered {
                 return Ok(None);
             }
             if !turn.taken && turn.calls == 0 {
@@ -118,7 +130,12 @@ impl SharedSocket {
     pub fn new(mut socket: Socket) -> Result<Self, Error> {
         let (waker, clock, fd) = (socket.waker()?, socket.clock(), socket.as_raw_fd());
         let (socket, turn) = (Mutex::new(socket), Mutex::default());
-        Ok(Self(Arc::new(Shared { socket, turn, changed: Condvar::new(), waker, clock, fd })))
+        Ok(Self::of(Arc::new(Shared { socket, turn, changed: Condvar::new(), waker, clock, fd })))
+    }
+
+    fn of(shared: Arc<Shared>) -> Self {
+        let answered = shared.turn().interrupts.into();
+        Self { shared, answered }
     }
 
     /// Calls `call` with the socket as soon as no other thread has it; one that polls gives way.
@@ -127,8 +144,8 @@ impl SharedSocket {
     /// # Errors
     /// Those of `call`, and [`Error::Broken`].
     pub fn with<T>(&self, call: impl FnOnce(&mut Socket) -> Result<T, Error>) -> Result<T, Error> {
-        let mine = self.0.take()?;
-        let mut socket = self.0.socket(&mine);
+        let mine = self.shared.take()?;
+        let mut socket = self.shared.socket(&mine);
         call(&mut socket)
     }
 
@@ -138,17 +155,20 @@ impl SharedSocket {
     /// # Errors
     /// As [`Socket::poll`], and [`Error::Broken`].
     pub fn poll(&self, timeout: Option<Duration>) -> Result<Option<(ConnectionId, Event)>, Error> {
-        let interrupts = self.0.turn().interrupts;
-        let end = timeout.map(|timeout| self.0.clock.now() + timeout);
+        let answered = self.answered.load(Relaxed);
+        let end = timeout.map(|timeout| self.shared.clock.now() + timeout);
         let mut first = true;
         loop {
-            let left = end.map(|end| end - self.0.clock.now());
+            let left = end.map(|end| end - self.shared.clock.now());
             if !first && left == Some(Duration::ZERO) {
                 return Ok(None);
             }
             first = false;
-            let Some(mine) = self.0.take_to_poll(end, interrupts)? else { return Ok(None) };
-            let event = self.0.socket(&mine).poll(left)?;
+            let Some(mine) = self.shared.take_to_poll(end, answered)? else {
+                self.answered.store(self.shared.turn().interrupts, Relaxed);
+                return Ok(None);
+            };
+            let event = self.shared.socket(&mine).poll(left)?;
             if event.is_some() {
                 return Ok(event);
             }
@@ -161,10 +181,10 @@ impl SharedSocket {
     /// # Errors
     /// As [`Socket::close`], and [`Error::Broken`].
     pub fn close(&self, timeout: Duration) -> Result<bool, Error> {
-        let end = self.0.clock.now() + timeout;
+        let end = self.shared.clock.now() + timeout;
         let mut closing = self.begin_close()?;
         loop {
-            let left = end - self.0.clock.now();
+            let left = end - self.shared.clock.now();
             match closing.wait(left)? {
                 Some(orderly) => return Ok(orderly),
                 None if left.is_zero() => return Ok(false),
@@ -183,18 +203,20 @@ impl SharedSocket {
         Ok(Closing { socket: self.clone(), orderly: true })
     }
 
-    /// Ends the waits of all threads that [poll](Self::poll) now, with `None`.
+    /// Ends the [poll](Self::poll) that each clone is in, or else its next one, with `None`: a thread
+    /// that is between two polls misses no interrupt. Threads that poll by one clone all end their
+    /// waits; if none is in a poll, the next one answers for all.
     pub fn interrupt(&self) {
-        self.0.turn().interrupts += 1;
-        self.0.changed.notify_all();
-        self.0.waker.wake();
+        self.shared.turn().interrupts += 1;
+        self.shared.changed.notify_all();
+        self.shared.waker.wake();
     }
 }
 
 /// As of [`Socket`].
 impl AsRawFd for SharedSocket {
     fn as_raw_fd(&self) -> RawFd {
-        self.0.fd
+        self.shared.fd
     }
 }
 

@@ -84,6 +84,22 @@ fn a_wait_ends_in_time_and_at_once_if_it_is_interrupted() {
     assert!(client.close(Duration::from_secs(20)).unwrap());
 }
 
+/// A thread that has not begun to poll, or is between two polls, would wait for ever.
+#[test]
+fn an_interrupt_before_a_poll_ends_it() {
+    let (_received, client, _) = pair();
+    while client.poll(Some(Duration::ZERO)).unwrap().is_some() {}
+    let clones = [client.clone(), client.clone()];
+    client.interrupt();
+    for clone in &clones {
+        assert_eq!(clone.poll(None).unwrap(), None);
+    }
+    let later = client.clone();
+    let start = std::time::Instant::now();
+    assert_eq!(later.poll(Some(Duration::from_millis(50))).unwrap(), None);
+    assert!(start.elapsed() >= Duration::from_millis(50), "a clone that was made later was interrupted");
+}
+
 #[test]
 fn a_socket_whose_call_panicked_says_so_and_never_hangs() {
     let (_received, client, id) = pair();
