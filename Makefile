@@ -9,6 +9,15 @@ SHELL := /bin/bash
 # The place where rustup puts cargo, if it has just been installed.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
+# The compiler that the counts of benches/count/baseline.json are of. Every target takes it where it is installed with
+# clippy; elsewhere rust-toolchain.toml chooses, and `make count` compares what does not depend on the compiler.
+COMPILER := $(shell sed -n 's/.*"compiler": "rustc \([0-9.]*\)".*/\1/p' benches/count/baseline.json)
+ifndef RUSTUP_TOOLCHAIN
+ifneq ($(shell rustup run $(COMPILER) cargo-clippy --version 2>/dev/null),)
+export RUSTUP_TOOLCHAIN := $(COMPILER)
+endif
+endif
+
 # Seconds that each fuzz target runs in `make test` and in `make fuzz`.
 FUZZ_SMOKE ?= 10
 FUZZ_TIME ?= 300
