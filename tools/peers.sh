@@ -14,6 +14,7 @@ peers=(
     "sctp-proto:true"
     "tshark:command -v tshark"
     "baresip:command -v baresip"
+    "srt-live-transmit:command -v srt-live-transmit"
     "GStreamer:false"
     "Linux:command -v qemu-system-x86_64 && test -e \"${BRAIDCAST_LINUX_PEER:-../shared/interop/linux-peer}/run.sh\""
 )

@@ -1,0 +1,368 @@
+//! Groups of links, and who belongs to which.
+
+use super::wire::{ACKNOWLEDGED, ID, Packet, write_ack};
+use braidcast_core::{Instant, Rng};
+use core::time::Duration;
+use hmac::{Hmac, Mac};
+use sha1::Sha1;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv6Addr, SocketAddr};
+
+/// Groups at a time.
+const GROUPS: usize = 256;
+/// Links of one group.
+const LINKS: usize = 16;
+/// Silence after which a link is forgotten. Senders take 5 s.
+const SILENT: Duration = Duration::from_secs(10);
+/// Links that were heard within this get acknowledgements.
+const ALIVE: Duration = Duration::from_secs(4);
+/// How long an identifier is good before its first link joins, and the one before it.
+const MINUTE: u64 = 60_000_000_000;
+/// Answers that wait to leave.
+const ANSWERS: usize = 256;
+
+/// How a link goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkReport {
+    /// Where its packets come from.
+    pub remote: SocketAddr,
+    /// Data packets that came over it.
+    pub packets: u64,
+    /// Bytes of all that came over it.
+    pub bytes: u64,
+    /// When it was heard last.
+    pub heard: Instant,
+}
+
+struct Link {
+    report: LinkReport,
+    /// Numbers of data packets that are to be acknowledged.
+    came: Vec<u32>,
+}
+
+struct Group {
+    id: Box<[u8; ID]>,
+    links: Vec<Link>,
+    heard: Instant,
+    /// A packet of SRT has come.
+    used: bool,
+}
+
+/// All groups.
+///
+/// To SRT each group is one remote address, its alias: one of the block for nobody (RFC 6666).
+pub struct Bonds {
+    secret: [u8; 20],
+    groups: BTreeMap<SocketAddr, Group>,
+    /// The group of each link.
+    members: BTreeMap<SocketAddr, SocketAddr>,
+    count: u64,
+    answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    tend_at: Option<Instant>,
+}
+
+impl Bonds {
+    /// No groups yet.
+    pub fn new(rng: &mut Rng) -> Self {
+        let mut secret = [0; 20];
+        rng.fill(&mut secret);
+        Self {
+            secret,
+            groups: BTreeMap::new(),
+            members: BTreeMap::new(),
+            count: 0,
+            answers: VecDeque::new(),
+            tend_at: None,
+        }
+    }
+
+    /// A datagram came. Returns the alias of its group if it is a packet of SRT.
+    pub fn handle(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Option<SocketAddr> {
+        match Packet::parse(bytes)? {
+            Packet::Srt(number) => return self.handle_srt(now, from, number, bytes.len()),
+            Packet::KeepAlive(bytes) => {
+                let bytes = bytes.to_vec();
+                if self.hear(now, from, bytes.len()).is_some() {
+                    self.answer(from, bytes);
+                }
+            }
+            Packet::Register1(id) => {
+                let id = self.identifier(id, now.as_nanos() / MINUTE);
+                self.say(from, &Packet::Register2(&id));
+            }
+            Packet::Register2(id) => self.join(now, from, id),
+            // What only receivers say.
+            Packet::Register3 | Packet::Error | Packet::NoGroup | Packet::Ack(_) => {}
+        }
+        None
+    }
+
+    fn say(&mut self, to: SocketAddr, packet: &Packet<'_>) {
+        let mut bytes = Vec::new();
+        packet.write(&mut bytes);
+        self.answer(to, bytes);
+    }
+
+    fn answer(&mut self, to: SocketAddr, bytes: Vec<u8>) {
+        if self.answers.len() < ANSWERS {
+            self.answers.push_back((to, bytes));
+        }
+    }
+
+    /// The sender's half of an identifier, and ours.
+    fn identifier(&self, id: &[u8; ID], minute: u64) -> [u8; ID] {
+        let mut whole = *id;
+        let (theirs, ours) = whole.split_at_mut(ID / 2);
+        for (block, bytes) in (0_u8..).zip(ours.chunks_mut(20)) {
+            let Ok(mut mac) = Hmac::<Sha1>::new_from_slice(&self.secret) else { continue };
+            mac.update(theirs);
+            mac.update(&minute.to_be_bytes());
+            mac.update(&[block]);
+            let code = mac.finalize().into_bytes();
+            bytes.copy_from_slice(&code[..bytes.len()]);
+        }
+        whole
+    }
+
+    fn join(&mut self, now: Instant, from: SocketAddr, id: &[u8; ID]) {
+        let there = self.groups.iter().find(|(_, group)| *group.id == *id).map(|(alias, _)| *alias);
+        let minute = now.as_nanos() / MINUTE;
+        let ours = |minute| self.identifier(id, minute) == *id;
+        let alias = match there {
+            Some(alias) => alias,
+            None if !ours(minute) && !minute.checked_sub(1).is_some_and(ours) => {
+                return self.say(from, &Packet::NoGroup);
+            }
+            None if self.groups.len() >= GROUPS && !self.make_room() => return self.say(from, &Packet::Error),
+            None => {
+                self.count += 1;
+                // 100::/64 leads nowhere.
+                let alias = SocketAddr::new(Ipv6Addr::from_bits(0x0100 << 112 | u128::from(self.count)).into(), 1);
+                let group = Group { id: Box::new(*id), links: Vec::new(), heard: now, used: false };
+                self.groups.insert(alias, group);
+                alias
+            }
+        };
+        if let Some(other) = self.members.get(&from).copied()
+            && other != alias
+        {
+            self.leave(from, other);
+        }
+        let Some(group) = self.groups.get_mut(&alias) else { return };
+        if !group.links.iter().any(|link| link.report.remote == from) {
+            if group.links.len() >= LINKS {
+                return self.say(from, &Packet::Error);
+            }
+            let report = LinkReport { remote: from, packets: 0, bytes: 0, heard: now };
+            group.links.push(Link { report, came: Vec::with_capacity(ACKNOWLEDGED) });
+            self.members.insert(from, alias);
+        }
+        self.hear(now, from, 0);
+        self.tend_at.get_or_insert(now + SILENT);
+        self.say(from, &Packet::Register3);
+    }
+
+    /// Forgets a group that never carried anything; `false` if there is none.
+    fn make_room(&mut self) -> bool {
+        let idle = self.groups.iter().filter(|(_, group)| !group.used).min_by_key(|(_, group)| group.heard);
+        let Some(alias) = idle.map(|(alias, _)| *alias) else { return false };
+        self.groups.remove(&alias);
+        self.members.retain(|_, of| *of != alias);
+        true
+    }
+
+    fn leave(&mut self, link: SocketAddr, alias: SocketAddr) {
+        self.members.remove(&link);
+        if let Some(group) = self.groups.get_mut(&alias) {
+            group.links.retain(|it| it.report.remote != link);
+        }
+    }
+
+    /// The link and its group, if it is one.
+    fn hear(&mut self, now: Instant, from: SocketAddr, len: usize) -> Option<(SocketAddr, &mut Link)> {
+        let alias = *self.members.get(&from)?;
+        let group = self.groups.get_mut(&alias)?;
+        group.heard = now;
+        let at = group.links.iter().position(|link| link.report.remote == from)?;
+        // The one that was heard last is the last one.
+        let link = group.links.remove(at);
+        group.links.push(link);
+        let link = group.links.last_mut()?;
+        link.report.heard = now;
+        link.report.bytes += len as u64;
+        Some((alias, link))
+    }
+
+    fn handle_srt(&mut self, now: Instant, from: SocketAddr, number: Option<u32>, len: usize) -> Option<SocketAddr> {
+        let (alias, link) = self.hear(now, from, len)?;
+        let mut ack = None;
+        if let Some(number) = number {
+            link.report.packets += 1;
+            link.came.push(number);
+            if link.came.len() == ACKNOWLEDGED {
+                let mut bytes = Vec::with_capacity(4 + 4 * ACKNOWLEDGED);
+                write_ack(&mut bytes, &link.came);
+                link.came.clear();
+                ack = Some(bytes);
+            }
+        }
+        ack.into_iter().for_each(|bytes| self.answer(from, bytes));
+        if let Some(group) = self.groups.get_mut(&alias) {
+            group.used = true;
+        }
+        Some(alias)
+    }
+
+    /// The links that a packet of SRT for `alias` goes over: an acknowledgement over all that live, anything else over
+    /// the one that was heard last.
+    pub fn routes(&self, now: Instant, alias: SocketAddr, packet: &[u8]) -> impl Iterator<Item = SocketAddr> {
+        let ack = packet.starts_with(&[0x80, 0x02]);
+        let links = self.groups.get(&alias).map_or(&[][..], |group| &group.links);
+        links
+            .iter()
+            .rev()
+            .enumerate()
+            .filter(move |(nth, link)| *nth == 0 || (ack && now - link.report.heard < ALIVE))
+            .map(|(_, link)| link.report.remote)
+    }
+
+    /// The next answer to send.
+    pub fn poll_answer(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.answers.pop_front()
+    }
+
+    /// When to [`tend`](Self::tend) them.
+    pub const fn timeout(&self) -> Option<Instant> {
+        self.tend_at
+    }
+
+    /// Forgets links that are silent, and groups without links.
+    pub fn tend(&mut self, now: Instant) {
+        if self.tend_at.is_none_or(|at| at > now) {
+            return;
+        }
+        for group in self.groups.values_mut() {
+            group.links.retain(|link| now - link.report.heard < SILENT);
+        }
+        self.groups.retain(|_, group| !group.links.is_empty());
+        let groups = &self.groups;
+        self.members.retain(|link, alias| {
+            groups.get(alias).is_some_and(|group| group.links.iter().any(|it| it.report.remote == *link))
+        });
+        self.tend_at = (!self.groups.is_empty()).then(|| now + Duration::from_secs(1));
+    }
+
+    /// How the links of a group go, by address.
+    pub fn links(&self, alias: SocketAddr) -> Vec<LinkReport> {
+        let links = self.groups.get(&alias).map_or(&[][..], |group| &group.links);
+        let mut reports: Vec<LinkReport> = links.iter().map(|link| link.report).collect();
+        reports.sort_by_key(|report| report.remote);
+        reports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addr(n: u16) -> SocketAddr {
+        ([192, 0, 2, 1], n).into()
+    }
+
+    fn bonds() -> Bonds {
+        Bonds::new(&mut Rng::from_seed(1))
+    }
+
+    fn say(bonds: &mut Bonds, at: u64, from: u16, packet: &Packet<'_>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        packet.write(&mut bytes);
+        assert_eq!(bonds.handle(Instant::from_millis(at), addr(from), &bytes), None);
+        let (to, answer) = bonds.poll_answer().unwrap();
+        assert!(to == addr(from) && answer.len() <= bytes.len());
+        answer
+    }
+
+    /// Registers a group over these links.
+    fn group(bonds: &mut Bonds, at: u64, mark: u16, links: &[u16]) -> [u8; ID] {
+        let asked: [u8; ID] = std::array::from_fn(|n| mark.to_be_bytes()[n % 2]);
+        let groups = bonds.groups.len();
+        let answer = say(bonds, at, links[0], &Packet::Register1(&asked));
+        let Some(Packet::Register2(id)) = Packet::parse(&answer) else { panic!("{answer:?}") };
+        assert_eq!((&id[..ID / 2], bonds.groups.len()), (&asked[..ID / 2], groups), "the first step leaves nothing");
+        for link in links {
+            assert_eq!(say(bonds, at, *link, &Packet::Register2(id)), [0x92, 0x02]);
+        }
+        *id
+    }
+
+    fn data(number: u32) -> Vec<u8> {
+        [&number.to_be_bytes()[..], &[0; 20]].concat()
+    }
+
+    #[test]
+    fn links_of_a_group_are_one_address_and_are_told_what_came_over_each() {
+        let mut bonds = bonds();
+        group(&mut bonds, 0, 1, &[1, 2]);
+        let now = Instant::from_millis(10);
+        let mut aliases = Vec::new();
+        for number in 0..25_u32 {
+            aliases.push(bonds.handle(now, addr(1 + (number % 2) as u16), &data(number)).unwrap());
+        }
+        aliases.dedup();
+        assert_eq!(aliases.len(), 1);
+        let acks: Vec<_> = std::iter::from_fn(|| bonds.poll_answer()).collect();
+        let [(first, ack), (second, _)] = &acks[..] else { panic!("{acks:?}") };
+        assert_eq!((*first, *second), (addr(1), addr(2)));
+        let Some(Packet::Ack(acknowledged)) = Packet::parse(ack) else { panic!("{ack:?}") };
+        assert!(acknowledged.numbers().eq((0..20).step_by(2)));
+        let alias = aliases[0];
+        let routes = |packet: &[u8]| bonds.routes(now, alias, packet).collect::<Vec<_>>();
+        assert_eq!(routes(&[0x80, 2, 0, 0]), [addr(1), addr(2)]);
+        assert_eq!(routes(&[0x80, 3, 0, 0]), [addr(1)]);
+        assert_eq!(bonds.links(alias).iter().map(|link| link.packets).collect::<Vec<_>>(), [13, 12]);
+    }
+
+    #[test]
+    fn keep_alives_come_back_to_members_only() {
+        let mut bonds = bonds();
+        group(&mut bonds, 0, 1, &[1]);
+        let alive = [&[0x90, 0][..], &[5; 36]].concat();
+        assert_eq!(bonds.handle(Instant::ZERO, addr(9), &alive), None);
+        assert!(bonds.poll_answer().is_none());
+        assert_eq!(bonds.handle(Instant::ZERO, addr(9), &data(1)), None);
+        assert_eq!(say(&mut bonds, 5, 1, &Packet::KeepAlive(&alive)), alive);
+    }
+
+    #[test]
+    fn who_is_not_known_is_told_and_who_is_silent_is_forgotten() {
+        let mut bonds = bonds();
+        assert_eq!(say(&mut bonds, 0, 1, &Packet::Register2(&[3; ID])), [0x92, 0x11]);
+        let id = group(&mut bonds, 0, 1, &[1, 2]);
+        bonds.handle(Instant::from_millis(9000), addr(1), &data(1)).unwrap();
+        assert_eq!(bonds.timeout(), Some(Instant::from_millis(10_000)));
+        bonds.tend(Instant::from_millis(10_000));
+        assert_eq!((bonds.members.len(), bonds.groups.len()), (1, 1));
+        // It comes back, into the same group, however old its identifier is.
+        assert_eq!(say(&mut bonds, 18_000, 2, &Packet::Register2(&id)), [0x92, 0x02]);
+        bonds.tend(Instant::from_millis(40_000));
+        assert_eq!((bonds.members.len(), bonds.groups.len(), bonds.timeout()), (0, 0, None));
+        assert_eq!(say(&mut bonds, 200_000, 2, &Packet::Register2(&id)), [0x92, 0x11]);
+    }
+
+    #[test]
+    fn strangers_are_bounded_and_push_out_nobody_who_is_used() {
+        let mut bonds = bonds();
+        group(&mut bonds, 0, 0, &[1]);
+        bonds.handle(Instant::ZERO, addr(1), &data(1)).unwrap();
+        for n in 0..600_u16 {
+            group(&mut bonds, u64::from(n), 100 + n, &[1000 + n]);
+        }
+        assert!(bonds.groups.len() <= GROUPS && bonds.members.len() <= GROUPS);
+        assert!(bonds.handle(Instant::ZERO, addr(1), &data(2)).is_some());
+        let id = group(&mut bonds, 0, 9, &[40_000]);
+        for link in 1..LINKS as u16 {
+            assert_eq!(say(&mut bonds, 0, 40_000 + link, &Packet::Register2(&id)), [0x92, 0x02]);
+        }
+        assert_eq!(say(&mut bonds, 0, 50_000, &Packet::Register2(&id)), [0x92, 0x10]);
+    }
+}

@@ -1,0 +1,102 @@
+//! Who is let in, who is not and why, and who comes back.
+
+use crate::common::{Pair, ms, secret};
+use braidcast_gateway::srt::{Direction, Ended, Event, KeyLength, Options, Refusal};
+use braidcast_sim::link::{LinkModel, Loss};
+
+fn link() -> LinkModel {
+    LinkModel::wire(50_000_000, ms(20))
+}
+
+/// The reasons that both ends see.
+fn refused(caller: Options, listener: Options, direction: Direction) -> Refusal {
+    let mut pair = Pair::new(direction, caller, listener, link());
+    pair.run(ms(500), 0);
+    let [Event::RefusedByPeer(seen)] = pair.caller_events[..] else { panic!("{:?}", pair.caller_events) };
+    let Some(&Event::Refused { why, .. }) = pair.listener_events.first() else { panic!("{:?}", pair.listener_events) };
+    assert_eq!(seen, why);
+    seen
+}
+
+#[test]
+fn secrets_and_streams_must_fit() {
+    let plain = Options::default;
+    let with = |text| Options { passphrase: secret(text), ..plain() };
+    let stream = |id: &str| Options { stream_id: Some(id.into()), ..plain() };
+    let receive = Direction::Receive;
+    assert_eq!(refused(with("correct horse"), with("wrong horses"), receive), Refusal::BAD_SECRET);
+    assert_eq!(refused(plain(), with("correct horse"), receive), Refusal::UNSECURE);
+    assert_eq!(refused(with("correct horse"), plain(), receive), Refusal::UNSECURE);
+    assert_eq!(refused(plain(), stream("cam1"), receive), Refusal::FORBIDDEN);
+    assert_eq!(refused(stream("#!::r=cam2"), stream("cam1"), receive), Refusal::FORBIDDEN);
+    assert_eq!(refused(stream("#!::r=cam1,m=request"), stream("cam1"), receive), Refusal::BAD_MODE);
+    assert_eq!(refused(stream("#!::r=cam1,m=publish"), stream("cam1"), Direction::Send), Refusal::BAD_MODE);
+    assert_eq!(refused(stream("#!::r=x.ts,t=file"), plain(), receive), Refusal::BAD_MODE);
+}
+
+#[test]
+fn both_latencies_are_the_longer_ones_and_keys_are_the_callers() {
+    let caller = Options {
+        latency: ms(300),
+        peer_latency: ms(500),
+        passphrase: secret("correct horse"),
+        key_length: KeyLength::Aes192,
+        stream_id: Some("#!::r=cam1,m=publish".into()),
+        ..Options::default()
+    };
+    let listener = Options {
+        latency: ms(200),
+        peer_latency: ms(400),
+        passphrase: secret("correct horse"),
+        stream_id: Some("cam1".into()),
+        ..Options::default()
+    };
+    let mut pair = Pair::new(Direction::Receive, caller, listener, link());
+    pair.run(ms(500), 1);
+    let [call, listen] = [pair.report(pair.caller), pair.report(pair.listener)];
+    assert_eq!((call.latency, call.peer_latency, call.key_bytes), (ms(400), ms(500), 24));
+    assert_eq!((listen.latency, listen.peer_latency, listen.key_bytes), (ms(500), ms(400), 24));
+    assert_eq!(listen.stream_id, "#!::r=cam1,m=publish");
+}
+
+#[test]
+fn a_handshake_survives_losses() {
+    // Of each direction the first two packets.
+    let link = LinkModel { loss: Loss::Packets([0, 1].into()), ..link() };
+    let mut pair = Pair::new(Direction::Receive, Options::default(), Options::default(), link);
+    pair.run(ms(3000), 0);
+    assert!(matches!(pair.caller_events[..], [Event::Connected(_)]), "{:?}", pair.caller_events);
+    assert!(matches!(pair.listener_events[..], [Event::Connected(_)]), "{:?}", pair.listener_events);
+}
+
+#[test]
+fn a_caller_comes_back_after_an_outage_and_says_once_that_nobody_answers() {
+    let mut pair = Pair::new(Direction::Receive, Options::default(), Options::default(), link());
+    pair.run(ms(1000), 1);
+    for down in [true, false] {
+        let (there, back) = pair.links;
+        pair.net.set_down(there, down);
+        pair.net.set_down(back, down);
+        pair.run(ms(15_000), 1);
+    }
+    let kinds: Vec<_> = pair.caller_events.iter().map(|event| matches!(event, Event::Connected(_))).collect();
+    assert_eq!(kinds, [true, false, false, true], "{:?}", pair.caller_events);
+    assert!(matches!(pair.caller_events[1..3], [Event::Ended(_, Ended::Silent), Event::NoAnswer]));
+    let last = pair.got.last().unwrap().0;
+    let since =
+        pair.got.iter().rposition(|(number, ..)| *number == last - 9000).expect("the last nine seconds are whole");
+    assert!(pair.numbers()[since..].iter().copied().eq(last - 9000..=last));
+}
+
+#[test]
+fn an_end_that_closes_says_so_and_what_came_before_is_delivered() {
+    let mut pair = Pair::new(Direction::Receive, Options::default(), Options::default(), link());
+    pair.run(ms(1000), 1);
+    let caller = pair.caller;
+    pair.net.with(caller, |endpoint, now| endpoint.close(now));
+    pair.run(ms(1000), 0);
+    assert!(matches!(pair.caller_events[..], [Event::Connected(_), Event::Ended(_, Ended::ByUs)]));
+    assert!(matches!(pair.listener_events[..], [Event::Connected(_), Event::Ended(_, Ended::ByPeer)]));
+    // All that was sent once there was a connection, but for what was in flight when it closed.
+    assert!(pair.got.len() > 850, "{}", pair.got.len());
+}

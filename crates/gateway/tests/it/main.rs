@@ -1,0 +1,7 @@
+//! Both ends of SRT over the simulator's networks.
+
+mod bonded;
+mod common;
+mod handshake;
+mod media;
+mod strangers;
