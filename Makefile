@@ -1,7 +1,7 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
-MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-bindings more-systems more-asan more-tsan more-miri
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
+MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-bindings more-systems more-asan more-tsan more-miri more-formal
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz fuzz-smoke soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -55,6 +55,7 @@ help:
 	@echo "make survey  links drawn at random: where does one more hurt? Default options beside the other schedulers, on seed $(SEED) (SEED=N: even to"
 	@echo "             choose constants, odd to judge them; SETS=N; SURVEY_FLAGS for more, such as --latency 1s); some 20 minutes of CPU"
 	@echo "make lint    formatting, layers, words, facts, licences and clippy only"
+	@echo "make formal  models of the handshake, of restarts and of ABORT, with attackers, through SPIN: some four minutes (docs/formal.md)"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make semver  what broke in the libraries' public items since the last version, by cargo-semver-checks (BASELINE=REVISION for another one)"
 	@echo "make other-systems  compiles for macOS and Windows what does not need Linux"
@@ -156,6 +157,12 @@ semver:
 
 other-systems:
 	@tools/other-systems.sh
+
+# Models of the protection, each claim in a run of its own. FORMAL has words of the runs that are
+# wanted, or --trace N.
+formal:
+	@tools/setup.sh formal
+	@formal/run.py $(FORMAL)
 
 miri:
 	$(call step,Miri)
@@ -341,6 +348,8 @@ more-tsan:
 	@tools/steps.py 1200 tools/sanitize.sh thread
 more-miri:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory miri
+more-formal:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory formal
 # Loads that the first link carries, and loads for which all links are needed; two links and three.
 # No scheduler here has the rule of a peer: SRTLA and others are measured as programs (make field).
 survey: BESIDE := $(foreach name,ecf daps by-rate lowest-delay redundant,--beside scheduler=$(name))

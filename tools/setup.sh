@@ -112,6 +112,10 @@ look_for_packages() {
         has ffmpeg && has ffprobe || want ffmpeg
         has python3 && python3 -m pip --version >/dev/null 2>&1 || want python3-pip
         ;;
+    formal)
+        has spin || want spin
+        has python3 || want python3
+        ;;
     bench)
         has python3 || want python3
         has ffmpeg || want ffmpeg
@@ -158,7 +162,7 @@ look_for_rust() {
     rustup component add rustfmt clippy
 }
 
-purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode}
+purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode | formal}
 look_for_packages "$purpose"
 [ ${#packages[@]} = 0 ] || install_packages
 look_for_rust "$purpose"
