@@ -128,8 +128,9 @@ impl Listener {
     fn induce(&mut self, now: Instant, from: SocketAddr, mut handshake: Handshake) {
         let to = handshake.socket;
         handshake.version = 5;
-        handshake.encryption =
-            self.options.passphrase.as_ref().map_or(0, |_| (self.options.key_length.bytes() / 8) as u16);
+        // Who sends decides on the length of keys (§4.3).
+        let sends = self.direction == Direction::Send && self.options.passphrase.is_some();
+        handshake.encryption = if sends { (self.options.key_length.bytes() / 8) as u16 } else { 0 };
         handshake.flags = MAGIC;
         handshake.socket = self.id;
         handshake.cookie = self.cookie(from, now.as_nanos() / MINUTE);
