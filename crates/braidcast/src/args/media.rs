@@ -1,5 +1,5 @@
 //! `udp://HOST:PORT?key=value`: media in datagrams, with the options that ffmpeg, SRT's tools and
-//! librist put behind it.
+//! librist put behind it. `rtp://` is the same with RTP around it.
 
 use super::values::{Remote, remote};
 use std::fmt;
@@ -13,6 +13,8 @@ const PKT_SIZES: std::ops::RangeInclusive<u16> = 188..=65_507;
 pub(crate) struct UdpMedia {
     /// Address to listen on or to send to.
     pub(crate) at: Remote,
+    /// Each datagram is a packet of RTP.
+    pub(crate) rtp: bool,
     /// This end: where a multicast group is joined, or where datagrams leave.
     pub(crate) local: Option<Local>,
     /// Longest datagram to send, in bytes.
@@ -39,7 +41,7 @@ pub(crate) enum Direction {
 
 impl fmt::Display for UdpMedia {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "udp://{}", self.at)
+        write!(f, "{}://{}", if self.rtp { "rtp" } else { "udp" }, self.at)
     }
 }
 
@@ -52,15 +54,21 @@ impl fmt::Display for Local {
     }
 }
 
-/// Reads `udp://HOST:PORT?key=value&…`; `None` for what has another scheme or none. Each option is obeyed or refused.
+/// Reads `udp://HOST:PORT?key=value&…`, or the same with `rtp://`; `None` for what has another scheme or none.
+/// Each option is obeyed or refused.
 pub(crate) fn udp(text: &str, direction: Direction) -> Option<Result<UdpMedia, String>> {
-    let rest = text.strip_prefix("udp://")?;
+    let rtp = text.starts_with("rtp://");
+    let rest = text.strip_prefix(if rtp { "rtp://" } else { "udp://" })?;
     let (at, options) = rest.split_once('?').unwrap_or((rest, ""));
     let at = at.strip_suffix('/').unwrap_or(at);
     // ffmpeg writes udp://@:5000 and udp://@239.0.0.1:5000 for "listen here".
     let at = at.strip_prefix('@').unwrap_or(at);
     let at = if at.starts_with(':') { remote(&format!("0.0.0.0{at}")) } else { remote(at) };
-    Some(at.and_then(|at| with_options(UdpMedia { at, local: None, pkt_size: None, ttl: None }, options, direction)))
+    Some(
+        at.and_then(|at| {
+            with_options(UdpMedia { at, rtp, local: None, pkt_size: None, ttl: None }, options, direction)
+        }),
+    )
 }
 
 fn with_options(mut media: UdpMedia, options: &str, direction: Direction) -> Result<UdpMedia, String> {
@@ -87,7 +95,7 @@ fn with_options(mut media: UdpMedia, options: &str, direction: Direction) -> Res
             ("ttl", Direction::In) => return Err("ttl= is for outputs: leave it out here".into()),
             _ => {
                 return Err(format!(
-                    "'{option}' is not supported behind udp://: leave it out; there are localaddr=ADDR|IFACE, pkt_size=BYTES \
+                    "'{option}' is not supported behind udp:// and rtp://: leave it out; there are localaddr=ADDR|IFACE, pkt_size=BYTES \
                      and, for outputs, ttl=N"
                 ));
             }
@@ -114,6 +122,8 @@ mod tests {
         assert_eq!(media.local, Some(Local::Interface("eth0".into())));
         assert_eq!(read("udp://@:5000", Direction::In).unwrap().to_string(), "udp://0.0.0.0:5000");
         assert!(udp("srt://host:1", Direction::In).is_none());
+        let media = read("rtp://@239.0.0.1:5004?localaddr=eth0", Direction::In).unwrap();
+        assert_eq!((media.rtp, media.to_string()), (true, "rtp://239.0.0.1:5004".into()));
     }
 
     #[test]

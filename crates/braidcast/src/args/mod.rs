@@ -8,6 +8,7 @@ mod generate;
 mod key;
 mod lab;
 pub(crate) mod media;
+pub(crate) mod neighbour;
 pub(crate) mod one_path;
 mod perf;
 pub(crate) mod rates;

@@ -22,8 +22,9 @@ pub(crate) struct ReceiveArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) listen: Listen,
-    /// Destination of the stream: a FILE, - for stdout, or udp://HOST:PORT; each of several gets all of it. In a FILE
-    /// {name} is the stream's name, and %Y %m %d %H %M %S are the time when it begins
+    /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT for
+    /// who calls; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S are the
+    /// time when it begins
     #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
     /// Take a stream of this name (`send --name`) to this output, beside the others; repeat for more

@@ -19,10 +19,11 @@ joins or leaves by itself.
 Examples:
   braidcast send camera.ts --to home.example:9000 --via wlan0 --via wwan0
   ffmpeg -i … -f mpegts - | braidcast send - --to home.example:9000 --via wlan0 --via wwan0
-  braidcast send udp://127.0.0.1:5000 --to 192.0.2.1:9000 --to 192.0.2.1:9001")]
+  braidcast send udp://127.0.0.1:5000 --to 192.0.2.1:9000 --to 192.0.2.1:9001
+  braidcast send 'srt://:5000?passphrase=@srt.key&latency=200' --to home.example:9000")]
 pub(crate) struct SendArgs {
-    /// What to send: a FILE, - for stdin, or udp://HOST:PORT to listen on. MPEG-TS is recognised; a FILE of it
-    /// is played at its own speed unless --reliable
+    /// What to send: a FILE, - for stdin, udp://HOST:PORT to listen on, srt://:PORT or srtla://:PORT for who calls,
+    /// or srt://HOST:PORT to call. MPEG-TS is recognised; a FILE of it is played at its own speed unless --reliable
     #[arg(value_name = "INPUT", value_parser = values::input)]
     pub(crate) input: Input,
     #[command(flatten)]

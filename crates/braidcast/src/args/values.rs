@@ -1,6 +1,7 @@
 //! The values that flags take, and how they are written.
 
 use super::media::{Direction, UdpMedia, udp};
+use super::neighbour::{Neighbour, srt};
 use braidcast_dccp::Method;
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
@@ -129,6 +130,8 @@ pub(crate) enum Input {
     Stdin,
     /// UDP datagrams that reach this address.
     Udp(UdpMedia),
+    /// A neighbour that sends.
+    Neighbour(Box<Neighbour>),
 }
 
 /// Destination of a stream.
@@ -140,6 +143,8 @@ pub(crate) enum Output {
     Stdout,
     /// UDP datagrams to this address.
     Udp(UdpMedia),
+    /// A neighbour that takes it.
+    Neighbour(Box<Neighbour>),
 }
 
 /// A stream that is taken by its name, and where it goes.
@@ -200,6 +205,7 @@ impl fmt::Display for Input {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Stdin => write!(f, "stdin"),
             Self::Udp(media) => write!(f, "{media}"),
+            Self::Neighbour(neighbour) => write!(f, "{neighbour}"),
         }
     }
 }
@@ -210,6 +216,7 @@ impl fmt::Display for Output {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Stdout => write!(f, "stdout"),
             Self::Udp(media) => write!(f, "{media}"),
+            Self::Neighbour(neighbour) => write!(f, "{neighbour}"),
         }
     }
 }
@@ -421,14 +428,17 @@ pub(crate) fn latency(text: &str) -> Result<Duration, String> {
 fn no_other_scheme(text: &str) -> Result<(), String> {
     match text.split_once("://") {
         Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => Err(format!(
-            "{scheme}:// is not supported: use a FILE, - or udp://HOST:PORT (ffmpeg can turn {scheme}:// into any of them)"
+            "{scheme}:// is not supported: use a FILE, -, udp://HOST:PORT or srt://HOST:PORT (ffmpeg can turn {scheme}:// into any of them)"
         )),
         _ => Ok(()),
     }
 }
 
-/// `FILE`, `-` or `udp://HOST:PORT`.
+/// `FILE`, `-`, `udp://HOST:PORT` or `srt://HOST:PORT`.
 pub(crate) fn input(text: &str) -> Result<Input, String> {
+    if let Some(neighbour) = srt(text) {
+        return neighbour.map(Box::new).map(Input::Neighbour);
+    }
     match (text, udp(text, Direction::In)) {
         ("-", _) => Ok(Input::Stdin),
         (_, Some(address)) => address.map(Input::Udp),
@@ -436,8 +446,14 @@ pub(crate) fn input(text: &str) -> Result<Input, String> {
     }
 }
 
-/// `FILE`, `-` or `udp://HOST:PORT`.
+/// `FILE`, `-`, `udp://HOST:PORT` or `srt://HOST:PORT`.
 pub(crate) fn output(text: &str) -> Result<Output, String> {
+    if let Some(neighbour) = srt(text) {
+        return match neighbour? {
+            neighbour if neighbour.bonded => Err("srtla:// is for inputs: write srt://HOST:PORT".into()),
+            neighbour => Ok(Output::Neighbour(Box::new(neighbour))),
+        };
+    }
     match (text, udp(text, Direction::Out)) {
         ("-", _) => Ok(Output::Stdout),
         (_, Some(address)) => address.map(Output::Udp),
@@ -565,7 +581,8 @@ mod tests {
         assert_eq!(input("-"), Ok(Input::Stdin));
         assert_eq!(input("a:b.ts"), Ok(Input::File("a:b.ts".into())));
         assert_eq!(input("udp://@:5000?pkt_size=1316").map(|i| i.to_string()), Ok("udp://0.0.0.0:5000".into()));
-        assert!(input("srt://host:9000").unwrap_err().contains("srt:// is not supported"));
+        assert!(input("rtmp://host/app").unwrap_err().contains("rtmp:// is not supported"));
+        assert_eq!(input("srt://host:9000").map(|i| i.to_string()), Ok("srt://host:9000".into()));
         assert!(output("udp://host").unwrap_err().contains("port is missing"));
     }
 }

@@ -25,6 +25,8 @@ mod key;
 #[cfg(target_os = "linux")]
 mod links;
 #[cfg(target_os = "linux")]
+pub(crate) mod neighbour;
+#[cfg(target_os = "linux")]
 mod paths;
 #[cfg(target_os = "linux")]
 mod perf;

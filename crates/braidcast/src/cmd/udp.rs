@@ -1,10 +1,13 @@
 //! Media that comes and goes as plain UDP datagrams: `udp://` inputs and outputs.
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
+use super::common;
 use super::resolve::resolve;
 use crate::args::media::{Local, UdpMedia};
 use crate::failure::{Failure, Outcome};
+use braidcast_core::Instant;
 use braidcast_driver::Interfaces;
+use braidcast_gateway::rtp;
 use rustix::net::{netdevice, sockopt};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -24,6 +27,8 @@ pub(crate) struct UdpOutput {
     /// Longest datagram of transport stream, whole packets.
     size: usize,
     unsent: u64,
+    /// What puts them into RTP, and the packet that it makes.
+    rtp: Option<(rtp::Sender, Vec<u8>)>,
 }
 
 /// The end of this machine that an option names.
@@ -103,7 +108,8 @@ impl UdpOutput {
             Failure::new(format!("cannot send to {media}: {e}"), "check that the address can be reached from here")
         })?;
         let size = media.pkt_size.map_or(TS_DATAGRAM, |size| usize::from(size) / TS_PACKET * TS_PACKET);
-        Ok(Self { socket, size, unsent: 0 })
+        let rtp = if media.rtp { Some((rtp::Sender::new(&mut common::rng(None)?), Vec::new())) } else { None };
+        Ok(Self { socket, size, unsent: 0, rtp })
     }
 
     fn connect(addr: SocketAddr, here: Option<&Here>, ttl: Option<u8>) -> io::Result<UdpSocket> {
@@ -130,9 +136,22 @@ impl UdpOutput {
 
     /// Sends `bytes`, cut at packet boundaries if they are more than a datagram of transport stream. Nobody listening
     /// is no error: a player may start late or restart.
-    pub(crate) fn send(&mut self, bytes: &[u8]) {
-        let size = if bytes.len().is_multiple_of(TS_PACKET) { self.size } else { usize::from(u16::MAX) };
-        for datagram in bytes.chunks(size) {
+    pub(crate) fn send(&mut self, now: Instant, bytes: &[u8]) {
+        let whole = bytes.len().is_multiple_of(TS_PACKET);
+        if self.rtp.is_some() && !whole {
+            // RTP says that it carries MPEG-TS.
+            self.unsent += 1;
+            return;
+        }
+        let size = if whole { self.size } else { usize::from(u16::MAX) };
+        for payload in bytes.chunks(size) {
+            let datagram = match &mut self.rtp {
+                Some((rtp, packet)) => {
+                    rtp.write(now, payload, packet);
+                    &packet[..]
+                }
+                None => payload,
+            };
             // An ICMP error that came meanwhile is reported once in place of sending.
             if self.socket.send(datagram).is_err() && self.socket.send(datagram).is_err() {
                 self.unsent += 1;
@@ -184,7 +203,7 @@ mod tests {
         let input = UdpInput::open(&media(&format!("udp://239.255.77.1:{port}?localaddr=lo"), Direction::In)).unwrap();
         let to = format!("udp://239.255.77.1:{port}?localaddr=127.0.0.1&pkt_size=400&ttl=1");
         let mut output = UdpOutput::open(&media(&to, Direction::Out)).unwrap();
-        output.send(&[0x47; 3 * TS_PACKET]);
+        output.send(Instant::ZERO, &[0x47; 3 * TS_PACKET]);
         let (mut buf, mut lengths) = ([0; 2000], Vec::new());
         for _ in 0..200 {
             lengths.extend(input.receive(&mut buf).unwrap());

@@ -15,6 +15,7 @@ mod identities;
 mod interfaces;
 mod lab;
 mod live;
+mod neighbours;
 mod obs;
 mod on_path;
 mod pcap;

@@ -50,7 +50,9 @@ fn values_are_refused_with_an_example() {
 
 #[test]
 fn a_scheme_that_is_not_ours_is_not_taken_for_a_file() {
-    refused("send srt://host:9000 --to a:1", &["srt:// is not supported", "udp://HOST:PORT"]);
+    refused("send rtmp://host/app --to a:1", &["rtmp:// is not supported", "srt://HOST:PORT"]);
+    refused("send srt://host:9000?latency=400000 --to a:1", &["milliseconds here", "latency=400ms"]);
+    refused("send srt://:9000?passphrase=short --to a:1", &["10 to 79 bytes"]);
     refused("receive 9000 rtmp://host/x", &["rtmp:// is not supported"]);
 }
 

@@ -13,10 +13,10 @@ mod senders;
 mod sink;
 mod summary;
 
-use super::common;
 use super::security::Security;
 use super::service::Service;
-use super::watch::{Carried, Stream, Watch};
+use super::watch::{Carried, Stream, StreamFigures, Watch};
+use super::{common, neighbour};
 use crate::args::values::Output;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
@@ -72,6 +72,11 @@ struct Session {
 }
 
 pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
+    for output in args.output.iter().chain(args.accept.iter().map(|it| &it.output)) {
+        if let Output::Neighbour(neighbour) = output {
+            neighbour::check(neighbour, &args.shared)?;
+        }
+    }
     let live = Live::new(common.quiet);
     let security = Security::server(&args.shared, &live)?;
     let mut driver = common::driver()?;
@@ -262,7 +267,7 @@ impl Session {
     /// Writes what is due. What is reliable waits where it is while an output's reader is too slow.
     fn write(&mut self, now: Instant) -> Outcome {
         self.each_room(now, |session, id, room| {
-            room.outputs.reopen(now, &mut session.driver, &session.live)?;
+            room.outputs.tend(now, &mut session.driver, &session.live)?;
             if let Some(content) = room.outputs.check()? {
                 room.outputs.go_on(content.len());
                 session.receiver.accept(now, id, content);
@@ -412,10 +417,11 @@ impl Session {
         watch.tell(now, |stats| {
             let each = rooms.iter_mut().map(|(id, room)| {
                 let report = receiver.report(now, *id);
-                let Room { name, connected, end, meters, .. } = room;
+                let Room { name, connected, end, meters, outputs, .. } = room;
                 let ended = !*connected && end.is_some();
                 let stream = Stream { name, connected: *connected, end: End::Receiver, ended };
-                meters[usize::from(stats)].take(now, stream, &report, path_name)
+                let figures = meters[usize::from(stats)].take(now, stream, &report, path_name);
+                StreamFigures { neighbours: outputs.neighbours(), ..figures }
             });
             each.collect()
         });

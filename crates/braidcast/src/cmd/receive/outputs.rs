@@ -4,6 +4,7 @@ use super::cut::Cutter;
 use super::pipe::Pipe;
 use super::recording::{Begun, Recording};
 use super::sink::Sink;
+use crate::cmd::neighbour::Figures;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::Instant;
@@ -208,21 +209,35 @@ impl Outputs {
         Ok(())
     }
 
-    /// Looks whether pipes have readers now.
-    pub(super) fn reopen(&mut self, now: Instant, driver: &mut Driver, live: &Live) -> Outcome {
+    /// Looks whether pipes have readers now, and after neighbours.
+    pub(super) fn tend(&mut self, now: Instant, driver: &mut Driver, live: &Live) -> Outcome {
         for sink in &mut self.sinks {
-            if let Sink::Pipe(pipe) = sink
+            if let Sink::Pipe(pipe) = &mut *sink
                 && pipe.try_open(now, driver)?
             {
                 live.note("a pipe has a reader");
+            }
+            if let Sink::Neighbour(neighbour, id) = sink {
+                if !neighbour.tend(now) {
+                    driver.drained(*id);
+                }
+                neighbour.tell(live);
             }
         }
         Ok(())
     }
 
-    /// When to [`reopen`](Self::reopen).
+    /// When to [`tend`](Self::tend) them.
     pub(super) fn next_try(&self) -> Option<Instant> {
-        self.pipes().filter_map(Pipe::next_try).min()
+        let neighbours =
+            self.sinks.iter().filter_map(|sink| if let Sink::Neighbour(it, _) = sink { it.next() } else { None });
+        self.pipes().filter_map(Pipe::next_try).chain(neighbours).min()
+    }
+
+    /// Figures of the neighbours that are outputs.
+    pub(super) fn neighbours(&self) -> Vec<Figures> {
+        let figures = |sink: &Sink| if let Sink::Neighbour(it, _) = sink { Some(it.figures()) } else { None };
+        self.sinks.iter().filter_map(figures).collect()
     }
 
     /// Bytes of a reliable stream that are written everywhere.

@@ -4,12 +4,13 @@ use super::pipe::Pipe;
 use super::place::Place;
 use super::recording::{Existing, Recording};
 use crate::args::values::Output;
+use crate::cmd::neighbour::Neighbour;
 use crate::cmd::udp::UdpOutput;
-use crate::failure::{Failure, Outcome};
-use braidcast_driver::Driver;
+use crate::failure::{Failure, Outcome, broken};
+use braidcast_driver::{Direction, Driver, InputId};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -23,6 +24,8 @@ pub(super) enum Sink {
     Pipe(Pipe),
     /// Datagrams.
     Udp(UdpOutput),
+    /// Whoever speaks SRT, and what the driver calls its socket.
+    Neighbour(Box<Neighbour>, InputId),
 }
 
 impl Sink {
@@ -38,6 +41,11 @@ impl Sink {
             Output::File(path) => Self::file(path, name, existing, segmented),
             Output::Stdout => Self::stdout(driver).map_err(|e| Failure::stdout(&e)),
             Output::Udp(address) => UdpOutput::open(address).map(Self::Udp),
+            Output::Neighbour(neighbour) => {
+                let neighbour = Neighbour::open(neighbour, braidcast_gateway::srt::Direction::Send, driver.now())?;
+                let id = driver.register(neighbour.as_raw_fd(), Direction::Read).map_err(|e| broken(&e))?;
+                Ok(Self::Neighbour(Box::new(neighbour), id))
+            }
         }
     }
 
@@ -72,7 +80,11 @@ impl Sink {
             Self::Device { name, file } => file.write_all(bytes).map_err(|e| full(name, &e)),
             Self::Pipe(pipe) => pipe.write(driver, bytes),
             Self::Udp(socket) => {
-                socket.send(bytes);
+                socket.send(driver.now(), bytes);
+                Ok(())
+            }
+            Self::Neighbour(neighbour, _) => {
+                neighbour.push(driver.now(), bytes);
                 Ok(())
             }
         }
@@ -87,9 +99,10 @@ impl Sink {
     }
 
     /// Returns `true` if nothing waits any more.
-    pub(super) const fn is_drained(&self) -> bool {
+    pub(super) fn is_drained(&self) -> bool {
         match self {
             Self::Pipe(pipe) => pipe.is_drained(),
+            Self::Neighbour(neighbour, _) => neighbour.is_drained(),
             _ => true,
         }
     }
@@ -99,13 +112,17 @@ impl Sink {
         match self {
             Self::Recording(recording) => recording.flush(),
             Self::Device { name, file } => file.flush().map_err(|e| full(name, &e)),
-            Self::Pipe(_) | Self::Udp(_) => Ok(()),
+            Self::Pipe(_) | Self::Udp(_) | Self::Neighbour(..) => Ok(()),
         }
     }
 
     /// Datagrams that could not be sent on.
     pub(super) const fn unsent(&self) -> u64 {
-        if let Self::Udp(socket) = self { socket.unsent() } else { 0 }
+        match self {
+            Self::Udp(socket) => socket.unsent(),
+            Self::Neighbour(neighbour, _) => neighbour.unsent(),
+            _ => 0,
+        }
     }
 }
 

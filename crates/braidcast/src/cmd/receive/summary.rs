@@ -4,6 +4,7 @@ use super::room::Room;
 use super::{Session, path_name};
 use crate::args::Common;
 use crate::cmd::common;
+use crate::cmd::neighbour::Figures;
 use crate::failure::{Failure, Outcome};
 use crate::out::session::{self, End};
 use crate::out::{json, security, units};
@@ -27,6 +28,9 @@ struct Document<'a> {
     dropped_bytes: u64,
     /// Datagrams that the system did not take (`udp://` outputs).
     unsent_datagrams: u64,
+    /// The neighbours that are outputs (`srt://`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    neighbours: Vec<Figures>,
     #[serde(flatten)]
     report: common::Named<'a>,
 }
@@ -92,6 +96,7 @@ impl Session {
                 output_bytes: room.outputs.total,
                 dropped_bytes: room.outputs.dropped,
                 unsent_datagrams: room.outputs.unsent(),
+                neighbours: room.outputs.neighbours(),
                 report: common::Named { report, names: report.paths.iter().map(path_name).collect() },
             })
             .collect();

@@ -7,11 +7,12 @@ mod throttle;
 
 use super::encode::Encoder;
 use super::links::{Change, Links};
+use super::neighbour::{self, Figures};
 use super::perf::FOREIGN;
 use super::rates::{Rates, Told};
 use super::security::{SAME_VERSION, Security};
 use super::service::Service;
-use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, Watch};
+use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, StreamFigures, Watch};
 use super::{common, paths};
 use crate::args::one_path::OnePath;
 use crate::args::{Common, SendArgs, StreamArgs, values};
@@ -58,6 +59,9 @@ struct Document<'a> {
     /// Ended by Ctrl-C.
     interrupted: bool,
     input_bytes: u64,
+    /// The neighbour that the input comes from (`srt://`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    neighbour: Option<Figures>,
     #[serde(flatten)]
     report: common::Named<'a>,
 }
@@ -127,6 +131,9 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
             "--switchover needs --path primary, which prefers the first path",
             "add --path primary, or leave --switchover out",
         ));
+    }
+    if let Feed::Input(values::Input::Neighbour(it)) = feed {
+        neighbour::check(it, &args.shared)?;
     }
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.to.iter().map(values::Remote::to_string).collect();
@@ -281,6 +288,7 @@ impl Session {
         let sender = &mut self.sender;
         self.source.pump(now, |unit| sender.push(now, unit))?;
         self.source.watch(now, &mut self.driver)?;
+        self.source.tell(&self.live);
         if self.source.ended() && !self.finishing {
             self.finishing = true;
             // Ctrl-C ends the encoder too.
@@ -389,7 +397,7 @@ impl Session {
 
     /// Figures for who asked for them, and whether more comes in than the paths carry.
     fn tell_figures(&mut self, now: Instant) {
-        let Self { watch, meters, sender, links, connected, rates, target, live, .. } = self;
+        let Self { watch, meters, sender, links, connected, rates, target, live, source, .. } = self;
         if rates.take_due(now)
             && let Some(report) = sender.rate_report(now)
         {
@@ -399,7 +407,8 @@ impl Session {
         let stream = Stream { name: "", connected: *connected, end: End::Sender, ended: false };
         watch.tell(now, |stats| {
             let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
-            vec![meters[usize::from(stats)].take(now, stream, &sender.report(now), name)]
+            let figures = meters[usize::from(stats)].take(now, stream, &sender.report(now), name);
+            vec![StreamFigures { neighbours: source.neighbour().into_iter().collect(), ..figures }]
         });
         if self.reliable || now.since(self.looked_at) < LOOK {
             return;
@@ -501,6 +510,7 @@ impl Session {
                 complete,
                 interrupted: self.interrupted,
                 input_bytes: stats.bytes,
+                neighbour: self.source.neighbour(),
                 report: common::Named {
                     report: &report,
                     names: report.paths.iter().map(|path| self.path_name(path)).collect(),

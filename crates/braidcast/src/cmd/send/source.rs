@@ -1,10 +1,13 @@
 //! Sources of a stream: a file, stdin or UDP, cut into units.
 
 use crate::args::values;
+use crate::cmd::neighbour::{Figures, Neighbour};
 use crate::cmd::udp::UdpInput;
 use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
 use braidcast_core::Instant;
 use braidcast_driver::{Direction, Driver, InputId};
+use braidcast_gateway::rtp;
 use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Unit};
 use braidcast_session::Identity;
 use std::collections::BTreeMap;
@@ -65,6 +68,8 @@ enum Reader {
     /// Stdin if it is a pipe or a terminal.
     Pipe(File),
     Udp(UdpInput),
+    Rtp(UdpInput, Box<rtp::Receiver>),
+    Neighbour(Box<Neighbour>),
 }
 
 /// At which speed the input goes.
@@ -116,7 +121,13 @@ impl Recording {
 impl Source {
     /// Opens `input`. `reliable`: bytes go as they are, as fast as there is room.
     pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool) -> Outcome<Self> {
-        let mut source = Self::of(input.to_string(), Reader::open(input)?, driver, reliable)?;
+        if reliable && matches!(input, values::Input::Neighbour(_)) {
+            return Err(Failure::usage(
+                format!("{input} is live: it cannot wait until everything is delivered"),
+                "leave --reliable out",
+            ));
+        }
+        let mut source = Self::of(input.to_string(), Reader::open(input, driver.now())?, driver, reliable)?;
         if matches!(source.reader, Reader::File(_)) {
             if let values::Input::File(path) = input {
                 source.path = Some(path.clone());
@@ -273,6 +284,8 @@ impl Source {
             // Read when the driver says that it can be, so that reading never waits.
             (Reader::Pipe(_), _) => Ok(false),
             (Reader::Udp(_), _) => self.read_datagram(now),
+            (Reader::Rtp(..), _) => self.read_rtp(now),
+            (Reader::Neighbour(_), _) => Ok(self.read_neighbour(now)),
         }
     }
 
@@ -333,6 +346,59 @@ impl Source {
         // Without data too: units that wait for more must not wait for ever.
         self.take(now, len.unwrap_or(0));
         Ok(len.is_some())
+    }
+
+    /// Reads a datagram, and takes what is in order by now. Returns `true` if there may be more.
+    fn read_rtp(&mut self, now: Instant) -> Outcome<bool> {
+        let Reader::Rtp(socket, rtp) = &mut self.reader else { return Ok(false) };
+        let len = socket.receive(&mut self.buf).map_err(|e| broken(&self.name, &e))?;
+        if let Some(len) = len {
+            rtp.take(now, &self.buf[..len]);
+        }
+        self.drained = len.is_none();
+        let (mut payload, mut any) = (Vec::new(), false);
+        while let Some(came) = rtp.deliver(now, &mut payload) {
+            any = true;
+            self.units.push(came, &payload);
+            self.dense = now.since(self.last_read) < 2 * READ_INTERVAL;
+            self.last_read = now;
+        }
+        if len.is_none() {
+            self.units.push(now, &[]);
+        }
+        Ok(len.is_some() || any)
+    }
+
+    /// Takes what is due from a neighbour, as of when it was due. Returns `true` if there may be more.
+    fn read_neighbour(&mut self, now: Instant) -> bool {
+        let Reader::Neighbour(neighbour) = &mut self.reader else { return false };
+        let more = neighbour.tend(now);
+        let mut any = false;
+        while let Some(due) = neighbour.deliver(now, &mut self.buf) {
+            self.units.push(due, &self.buf);
+            any = true;
+        }
+        self.drained = !more;
+        if any {
+            self.dense = now.since(self.last_read) < 2 * READ_INTERVAL;
+            self.last_read = now;
+        } else {
+            // Units that wait for more must not wait for ever.
+            self.units.push(now, &[]);
+        }
+        more || any
+    }
+
+    /// Says what happened to a neighbour.
+    pub(super) fn tell(&mut self, live: &Live) {
+        if let Reader::Neighbour(neighbour) = &mut self.reader {
+            neighbour.tell(live);
+        }
+    }
+
+    /// Figures of a neighbour, if the input is one.
+    pub(super) fn neighbour(&self) -> Option<Figures> {
+        if let Reader::Neighbour(neighbour) = &self.reader { Some(neighbour.figures()) } else { None }
     }
 
     fn take(&mut self, now: Instant, len: usize) {
@@ -399,6 +465,11 @@ impl Source {
 
     /// When to [`pump`](Self::pump) again without being told by the driver.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
+        match &self.reader {
+            Reader::Neighbour(neighbour) => return neighbour.next().filter(|_| !self.ended),
+            Reader::Rtp(_, rtp) => return rtp.timeout().filter(|_| !self.ended),
+            _ => {}
+        }
         match &self.play {
             _ if self.stuck.is_some() || self.ended => None,
             Play::Recording(recording) => recording.next(),
@@ -435,7 +506,7 @@ impl Source {
 }
 
 impl Reader {
-    fn open(input: &values::Input) -> Outcome<Self> {
+    fn open(input: &values::Input, now: Instant) -> Outcome<Self> {
         match input {
             values::Input::File(path) => {
                 let fail = |e: io::Error| {
@@ -460,13 +531,21 @@ impl Reader {
                 let is_file = file.metadata().map_err(fail)?.file_type().is_file();
                 Ok(if is_file { Self::File(file) } else { Self::Pipe(file) })
             }
+            values::Input::Udp(address) if address.rtp => {
+                UdpInput::open(address).map(|socket| Self::Rtp(socket, Box::default()))
+            }
             values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
+            values::Input::Neighbour(neighbour) => {
+                Neighbour::open(neighbour, braidcast_gateway::srt::Direction::Receive, now)
+                    .map(Box::new)
+                    .map(Self::Neighbour)
+            }
         }
     }
 
     const fn framing(&self) -> Framing {
         match self {
-            Self::Udp(_) => Framing::Datagrams,
+            Self::Udp(_) | Self::Rtp(..) | Self::Neighbour(_) => Framing::Datagrams,
             Self::File(_) | Self::Pipe(_) => Framing::Stream(PLAIN_MESSAGE),
         }
     }
@@ -475,7 +554,8 @@ impl Reader {
         let fd = match self {
             Self::File(_) => return Ok(None),
             Self::Pipe(file) => file.as_raw_fd(),
-            Self::Udp(socket) => socket.as_raw_fd(),
+            Self::Udp(socket) | Self::Rtp(socket, _) => socket.as_raw_fd(),
+            Self::Neighbour(neighbour) => neighbour.as_raw_fd(),
         };
         driver.register(fd, Direction::Read).map(Some).map_err(|e| broken("the input", &e))
     }

@@ -2,6 +2,7 @@
 //! form. docs/figures.schema.json describes it.
 
 use super::state::State;
+use crate::cmd::neighbour;
 use braidcast_session::{RateReport, RecentKind};
 use serde::Serialize;
 
@@ -61,6 +62,9 @@ pub(crate) struct StreamFigures {
     /// Of a tunnel, by flow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) flows: Vec<FlowFigures>,
+    /// Neighbours that it comes from or goes to (`srt://`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) neighbours: Vec<neighbour::Figures>,
 }
 
 /// How it goes, and the colour of the alarm.

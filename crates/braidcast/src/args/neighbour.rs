@@ -1,0 +1,257 @@
+//! `srt://HOST:PORT?key=value`: a neighbour that speaks SRT, with the options that ffmpeg and SRT's own tools put
+//! behind it. `srtla://:PORT`: one that sends it over several links.
+
+use super::values::{Remote, remote};
+use braidcast_gateway::srt::{KeyLength, Passphrase};
+use braidcast_sim::link::parse;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest latency of a neighbour; a handshake can say 65 s.
+const LONGEST: Duration = Duration::from_secs(60);
+/// From here on a bare number must be one of ffmpeg's, in µs.
+const MICROSECONDS: u64 = 100_000;
+/// Longest stream identifier in bytes.
+const STREAM_ID: usize = 512;
+
+/// Where a neighbour is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Whereabouts {
+    /// It calls us at this address, or at any of ours, and this port.
+    Listen(Option<IpAddr>, u16),
+    /// We call it.
+    Call(Remote),
+}
+
+/// A secret: itself, or the first line of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Secret {
+    Typed(Passphrase),
+    File(PathBuf),
+}
+
+/// A neighbour, and how we speak with it. It is shown without its options, as they hold secrets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Neighbour {
+    pub(crate) at: Whereabouts,
+    /// It comes over several links.
+    pub(crate) bonded: bool,
+    /// Latency of what comes in, at least.
+    pub(crate) latency: Option<Duration>,
+    /// What the neighbour's own latency is asked to be at least.
+    pub(crate) peer_latency: Option<Duration>,
+    pub(crate) passphrase: Option<Secret>,
+    pub(crate) key_length: KeyLength,
+    pub(crate) stream_id: Option<String>,
+    /// Anybody may be this neighbour, although a key is asked for elsewhere.
+    pub(crate) open: bool,
+}
+
+impl fmt::Display for Neighbour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.bonded { "srtla://" } else { "srt://" })?;
+        match &self.at {
+            Whereabouts::Listen(None, port) => write!(f, ":{port}"),
+            Whereabouts::Listen(Some(IpAddr::V6(addr)), port) => write!(f, "[{addr}]:{port}"),
+            Whereabouts::Listen(Some(addr), port) => write!(f, "{addr}:{port}"),
+            Whereabouts::Call(remote) => write!(f, "{remote}"),
+        }
+    }
+}
+
+/// Reads `srt://…` and `srtla://…`; `None` for what has another scheme or none. Each option is obeyed or refused.
+pub(crate) fn srt(text: &str) -> Option<Result<Neighbour, String>> {
+    let bonded = text.starts_with("srtla://");
+    let rest = text.strip_prefix(if bonded { "srtla://" } else { "srt://" })?;
+    let (at, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let neighbour = read(at.strip_suffix('/').unwrap_or(at), bonded, options);
+    Some(neighbour.and_then(|neighbour| match neighbour.at {
+        Whereabouts::Call(_) if bonded => Err("srtla:// is for senders that call here: write srtla://:PORT".into()),
+        _ => Ok(neighbour),
+    }))
+}
+
+fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
+    let mut neighbour = Neighbour {
+        at: Whereabouts::Listen(None, 0),
+        bonded,
+        latency: None,
+        peer_latency: None,
+        passphrase: None,
+        key_length: KeyLength::default(),
+        stream_id: None,
+        open: false,
+    };
+    let mut listens = None;
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        match key {
+            "latency" => {
+                neighbour.latency = Some(latency(key, value)?);
+                neighbour.peer_latency = neighbour.peer_latency.or(neighbour.latency);
+            }
+            "rcvlatency" => neighbour.latency = Some(latency(key, value)?),
+            "peerlatency" => neighbour.peer_latency = Some(latency(key, value)?),
+            "passphrase" => neighbour.passphrase = Some(secret(value)?),
+            "pbkeylen" => {
+                let length = value.parse().ok().and_then(KeyLength::of);
+                neighbour.key_length = length.ok_or("pbkeylen= is the length of a key in bytes: 16, 24 or 32")?;
+            }
+            "streamid" => {
+                let id = decoded(value);
+                if id.len() > STREAM_ID {
+                    return Err(format!("streamid= has {} bytes; SRT carries {STREAM_ID}", id.len()));
+                }
+                neighbour.stream_id = Some(id);
+            }
+            "mode" => match value {
+                "listener" | "server" => listens = Some(true),
+                "caller" | "client" => listens = Some(false),
+                _ => return Err(format!("mode={value} is not supported: there are mode=caller and mode=listener")),
+            },
+            "open" if value.is_empty() => neighbour.open = true,
+            // What live mode is anyway.
+            "transtype" if value == "live" => {}
+            "transtype" => return Err(format!("transtype={value} is not supported: SRT carries live streams only")),
+            // Without its value, as it may be a secret that was misspelt.
+            _ => {
+                return Err(format!(
+                    "'{key}' is not supported behind srt://: leave it out; there are latency, rcvlatency, peerlatency, \
+                     passphrase, pbkeylen, streamid, mode and open"
+                ));
+            }
+        }
+    }
+    neighbour.at = whereabouts(at, listens)?;
+    Ok(neighbour)
+}
+
+fn whereabouts(at: &str, listens: Option<bool>) -> Result<Whereabouts, String> {
+    // ffmpeg writes srt://@:9000 too.
+    let at = at.strip_prefix('@').unwrap_or(at);
+    let here = at.starts_with(':');
+    let remote = if here { remote(&format!("0.0.0.0{at}")) } else { remote(at) }?;
+    let addr: Option<IpAddr> = remote.host.parse().ok();
+    let any = here || addr.is_some_and(|addr| addr.is_unspecified());
+    match (listens, addr) {
+        (Some(false), _) if any => Err("a caller needs the address that it calls: write srt://HOST:PORT".into()),
+        (Some(true), None) => Err(format!("'{}' is not an address to listen on: write srt://:PORT", remote.host)),
+        (None, _) if any => Ok(Whereabouts::Listen(addr.filter(|_| !here), remote.port)),
+        (Some(true), Some(_)) => Ok(Whereabouts::Listen(addr.filter(|_| !here), remote.port)),
+        _ => Ok(Whereabouts::Call(remote)),
+    }
+}
+
+/// A time; a bare number is milliseconds.
+fn latency(key: &str, value: &str) -> Result<Duration, String> {
+    let time = match value.parse::<u64>() {
+        Ok(number) if number >= MICROSECONDS => {
+            return Err(format!(
+                "{key}={number}: a bare number is milliseconds here, as in SRT itself; if it is ffmpeg's, which are \
+                 microseconds, write {key}={}ms",
+                number / 1000
+            ));
+        }
+        Ok(number) => Duration::from_millis(number),
+        Err(_) => parse::duration(value).map_err(|error| format!("{key}: {error}"))?,
+    };
+    if time > LONGEST {
+        return Err(format!("{key}={value} is too long: a latency of SRT is at most 60s"));
+    }
+    Ok(time)
+}
+
+/// `@FILE`, or the passphrase itself. What was typed is never repeated in a message.
+fn secret(value: &str) -> Result<Secret, String> {
+    match value.strip_prefix('@') {
+        Some("") => Err("passphrase=@ names no file: write passphrase=@FILE".into()),
+        Some(file) => Ok(Secret::File(decoded(file).into())),
+        None => Passphrase::new(decoded(value)).map(Secret::Typed).map_err(|wrong| wrong.to_string()),
+    }
+}
+
+/// `%41` is `A`; a percent sign that is followed by something else stands for itself.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let hex = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(value) if byte == b'%' => {
+                bytes.push(value);
+                rest = &behind[2..];
+            }
+            _ => {
+                bytes.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good(text: &str) -> Neighbour {
+        srt(text).unwrap().unwrap()
+    }
+
+    fn wrong(text: &str) -> String {
+        srt(text).unwrap().unwrap_err()
+    }
+
+    #[test]
+    fn who_calls_whom_is_said_by_the_host() {
+        let port = |text| good(text).at;
+        assert_eq!(port("srt://:5000"), Whereabouts::Listen(None, 5000));
+        assert_eq!(port("srt://@:5000?mode=listener"), Whereabouts::Listen(None, 5000));
+        assert_eq!(port("srt://0.0.0.0:5000"), Whereabouts::Listen(Some([0, 0, 0, 0].into()), 5000));
+        assert_eq!(port("srt://[::1]:5000?mode=listener"), Whereabouts::Listen(Some("::1".parse().unwrap()), 5000));
+        assert_eq!(good("srt://studio.example:4000/").to_string(), "srt://studio.example:4000");
+        assert!(wrong("srt://:5000?mode=caller").contains("srt://HOST:PORT"));
+        assert!(wrong("srt://studio:5000?mode=listener").contains("srt://:PORT"));
+        assert!(wrong("srt://:5000?mode=rendezvous").contains("mode=caller and mode=listener"));
+        assert_eq!(good("srtla://:5000?latency=1500").to_string(), "srtla://:5000");
+        assert!(wrong("srtla://studio:5000").contains("srtla://:PORT"));
+        assert!(srt("udp://:5000").is_none() && wrong("srt://host").contains("port is missing"));
+    }
+
+    #[test]
+    fn latencies_are_milliseconds_and_ffmpegs_are_told_apart() {
+        let neighbour = good("srt://:5000?latency=400");
+        assert_eq!([neighbour.latency, neighbour.peer_latency], [Some(Duration::from_millis(400)); 2]);
+        let neighbour = good("srt://:5000?peerlatency=1.5s&latency=99999ms&rcvlatency=0");
+        assert_eq!([neighbour.latency, neighbour.peer_latency].map(|it| it.unwrap().as_millis()), [0, 1500]);
+        assert!(wrong("srt://:5000?latency=400000").ends_with("write latency=400ms"));
+        assert!(wrong("srt://:5000?latency=61s").contains("at most 60s"));
+        assert!(wrong("srt://:5000?latency=soon").starts_with("latency: "));
+    }
+
+    #[test]
+    fn secrets_have_limits_and_are_shown_nowhere() {
+        let neighbour = good("srt://h:1?passphrase=correct%20horse&pbkeylen=32&streamid=#!::r=cam1,m=publish&open");
+        assert_eq!(neighbour.passphrase, Some(Secret::Typed(Passphrase::new("correct horse".into()).unwrap())));
+        assert_eq!((neighbour.key_length, neighbour.open), (KeyLength::Aes256, true));
+        assert_eq!(neighbour.stream_id.as_deref(), Some("#!::r=cam1,m=publish"));
+        assert!(!format!("{neighbour} {neighbour:?}").contains("horse"));
+        assert_eq!(good("srt://h:1?passphrase=@/run/key").passphrase, Some(Secret::File("/run/key".into())));
+        let short = wrong("srt://h:1?passphrase=hunter2");
+        assert!(short.contains("10 to 79 bytes") && !short.contains("hunter2"));
+        let misspelt = wrong("srt://h:1?pasphrase=hunter2hunter2");
+        assert!(misspelt.contains("'pasphrase' is not supported") && !misspelt.contains("hunter2"));
+        assert_eq!(decoded("100%41%4"), "100A%4");
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        assert!(wrong("srt://:1?transtype=file").contains("live streams only"));
+        assert!(wrong("srt://:1?pbkeylen=20").contains("16, 24 or 32"));
+        assert!(wrong(&format!("srt://:1?streamid={}", "x".repeat(513))).contains("513 bytes"));
+        assert!(wrong("srt://:1?passphrase=@").contains("@FILE"));
+    }
+}
