@@ -11,12 +11,13 @@ use super::wire::{
     Packet,
 };
 use super::{FLAGS, MTU, VERSION, WINDOW};
+use crate::srtla::Bonds;
 use braidcast_core::{Instant, Rng};
 use core::time::Duration;
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The first version whose handshakes have version 5.
 const FIRST_VERSION: u32 = 0x01_03_00;
@@ -28,6 +29,13 @@ const ANSWERS: usize = 256;
 const UNWRAPS: u32 = 20;
 /// A sender that was silent for this long makes room for who calls anew.
 const SILENT: Duration = Duration::from_secs(1);
+
+/// The address of a caller as its handshake is told. A caller over several links calls a program beside it, which sends
+/// over them: libsrt warns if it is told an address of the other family.
+fn seen_at(from: SocketAddr) -> [u8; 16] {
+    let ip = if Bonds::is_alias(from) { Ipv4Addr::LOCALHOST.into() } else { from.ip() };
+    Handshake::address_of(ip)
+}
 
 struct Accepted {
     link: Link,
@@ -134,7 +142,7 @@ impl Listener {
         handshake.flags = MAGIC;
         handshake.socket = self.id;
         handshake.cookie = self.cookie(from, now.as_nanos() / MINUTE);
-        handshake.address = Handshake::address_of(from.ip());
+        handshake.address = seen_at(from);
         handshake.extensions.clear();
         let mut body = Vec::new();
         handshake.write(&mut body);
@@ -246,7 +254,7 @@ impl Listener {
         let mut answer = Handshake { socket: own_id, extensions: Vec::new(), ..handshake.clone() };
         answer.flags = 1;
         (answer.mtu, answer.window) = (MTU.min(handshake.mtu), WINDOW);
-        answer.address = Handshake::address_of(from.ip());
+        answer.address = seen_at(from);
         let response = Hello {
             version: VERSION,
             flags: FLAGS,
