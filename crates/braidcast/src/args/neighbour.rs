@@ -84,14 +84,11 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
         stream_id: None,
         open: false,
     };
-    let mut listens = None;
+    let (mut listens, mut both) = (None, None);
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (key, value) = option.split_once('=').unwrap_or((option, ""));
         match key {
-            "latency" => {
-                neighbour.latency = Some(latency(key, value)?);
-                neighbour.peer_latency = neighbour.peer_latency.or(neighbour.latency);
-            }
+            "latency" => both = Some(latency(key, value)?),
             "rcvlatency" => neighbour.latency = Some(latency(key, value)?),
             "peerlatency" => neighbour.peer_latency = Some(latency(key, value)?),
             "passphrase" => neighbour.passphrase = Some(secret(value)?),
@@ -124,6 +121,9 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
             }
         }
     }
+    // Wherever it stands, it is for what has no latency of its own.
+    neighbour.latency = neighbour.latency.or(both);
+    neighbour.peer_latency = neighbour.peer_latency.or(both);
     neighbour.at = whereabouts(at, listens)?;
     Ok(neighbour)
 }
@@ -225,8 +225,10 @@ mod tests {
     fn latencies_are_milliseconds_and_ffmpegs_are_told_apart() {
         let neighbour = good("srt://:5000?latency=400");
         assert_eq!([neighbour.latency, neighbour.peer_latency], [Some(Duration::from_millis(400)); 2]);
-        let neighbour = good("srt://:5000?peerlatency=1.5s&latency=99999ms&rcvlatency=0");
-        assert_eq!([neighbour.latency, neighbour.peer_latency].map(|it| it.unwrap().as_millis()), [0, 1500]);
+        for text in ["peerlatency=1.5s&latency=900&rcvlatency=0", "latency=900&rcvlatency=0&peerlatency=1.5s"] {
+            let neighbour = good(&format!("srt://:5000?{text}"));
+            assert_eq!([neighbour.latency, neighbour.peer_latency].map(|it| it.unwrap().as_millis()), [0, 1500]);
+        }
         assert!(wrong("srt://:5000?latency=400000").ends_with("write latency=400ms"));
         assert!(wrong("srt://:5000?latency=61s").contains("at most 60s"));
         assert!(wrong("srt://:5000?latency=soon").starts_with("latency: "));
