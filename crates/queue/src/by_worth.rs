@@ -2,7 +2,9 @@ use crate::broken::{AllBroken, Broken};
 use crate::groups::AllGroups;
 use crate::load::Load;
 use crate::{Discard, Frame, Limits, NeededBy, Outlook, Priority, Refused, SendQueue, Tag, Why};
+use braidcast_core::Instant;
 use core::fmt;
+use core::time::Duration;
 use std::collections::VecDeque;
 
 /// The level of frames that begin a group: all of it needs them.
@@ -328,6 +330,19 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
 
     fn on_lost(&mut self, tag: &Tag) {
         self.lose(tag);
+    }
+
+    fn time(&self) -> Option<Duration> {
+        self.groups.time()
+    }
+
+    fn is_carried(&self, now: Instant, ahead: usize, delivered: &dyn Fn(f64) -> f64) -> bool {
+        let mut bytes = ahead;
+        let hopeful = self.waiting.iter().filter(|entry| !entry.hopeless && !entry.cut);
+        hopeful.map(|entry| &entry.tag).all(|tag| {
+            bytes += tag.len;
+            tag.is_easy(now, bytes, delivered)
+        }) && self.groups.are_carried(now, bytes, delivered)
     }
 
     fn len(&self) -> usize {

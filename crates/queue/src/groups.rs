@@ -31,6 +31,8 @@ pub(crate) struct Groups {
     /// nothing that they need was lost.
     bytes: usize,
     left_out: usize,
+    /// Bytes of the one before it.
+    bytes_before: usize,
     /// Which share was left out of the one before it and of the one before that.
     shares: [f64; 2],
 }
@@ -40,8 +42,10 @@ struct First {
     frame: u64,
     at: Instant,
     bytes: usize,
-    /// It had to be there within this time.
+    /// It was of use within this time.
     lifetime: Option<Duration>,
+    /// It had to be there within this time to be shown.
+    time: Option<Duration>,
 }
 
 impl Groups {
@@ -56,9 +60,10 @@ impl Groups {
                 self.is_even = both.is_some_and(|(before, length)| length.abs_diff(before) <= before.mul_f64(UNEVEN));
                 self.length = length;
                 self.shares = [self.left_out as f64 / self.bytes.max(1) as f64, self.shares[0]];
-                (self.bytes, self.left_out) = (0, 0);
+                (self.bytes, self.bytes_before, self.left_out) = (0, self.bytes, 0);
                 let lifetime = tag.expiry.map(|expiry| expiry.since(now));
-                *first = Some(First { frame: frame.id, at: now, bytes: tag.len, lifetime });
+                let time = tag.due().map(|due| due.since(now));
+                *first = Some(First { frame: frame.id, at: now, bytes: tag.len, lifetime, time });
             }
             _ => {}
         }
@@ -79,6 +84,18 @@ impl Groups {
         let share = self.shares[0].min(self.shares[1]).min(1.0);
         let cut = length.mul_f64(CUT * share).min(LONGEST_CUT);
         self.is_even && !cut.is_zero() && now + cut > next && now < next + OVERDUE
+    }
+
+    /// Returns `true` if the first frame of the next one would be in time with ease behind what is
+    /// left then of `bytes` that wait and of what is still to come of this one, where `delivered(t)`
+    /// bytes arrive within t seconds; and if nobody knows when it begins.
+    fn is_next_carried(&self, now: Instant, bytes: usize, delivered: &dyn Fn(f64) -> f64) -> bool {
+        let (Some(first), Some(length), true) = (self.first, self.length, self.is_even) else { return true };
+        let Some(time) = first.time else { return true };
+        let next = first.at + length;
+        let to_come = self.bytes_before.saturating_sub(self.bytes);
+        let left = ((bytes + to_come) as f64 - delivered(next.since(now).as_secs_f64())).max(0.0);
+        delivered(Tag::EASE * time.as_secs_f64()) >= left + first.bytes as f64
     }
 
     /// Returns `true` if a later group than that of `frame` has begun.
@@ -131,6 +148,16 @@ impl AllGroups {
     /// Returns the groups of the elementary stream that `frame` is of.
     pub(crate) fn of(&self, frame: &Frame) -> Option<&Groups> {
         self.0.iter().find(|(stream, _)| *stream == frame.stream).map(|(_, groups)| groups)
+    }
+
+    /// The shortest time that the first frame of the latest group has.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        self.0.iter().filter_map(|(_, groups)| groups.first?.time).min()
+    }
+
+    /// Returns `true` if the next group of each would begin in time with ease.
+    pub(crate) fn are_carried(&self, now: Instant, bytes: usize, delivered: &dyn Fn(f64) -> f64) -> bool {
+        self.0.iter().all(|(_, groups)| groups.is_next_carried(now, bytes, delivered))
     }
 
     /// `bytes` of `frame` were left out for want of time though nothing that it needs was lost.

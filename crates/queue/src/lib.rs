@@ -52,7 +52,9 @@ pub use message::{Discard, Limits, Outlook, Priority, Refused, Tag, UnknownPrior
 pub use method::Method;
 pub use weighted::Weights;
 
+use braidcast_core::Instant;
 use core::fmt;
+use core::time::Duration;
 
 /// Messages that wait to be sent, and the rule by which they go.
 ///
@@ -95,6 +97,18 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// A message that was taken out did not arrive in time after all: what needs its [`Frame`] is
     /// worth less.
     fn on_lost(&mut self, _tag: &Tag) {}
+
+    /// Returns `true` if all that waits, behind `ahead` bytes that were taken out, would be in time
+    /// [with ease](Tag::is_easy) over paths that deliver `delivered(t)` bytes within t seconds, and
+    /// what is expected next as well. `false` if it cannot tell.
+    fn is_carried(&self, _now: Instant, _ahead: usize, _delivered: &dyn Fn(f64) -> f64) -> bool {
+        false
+    }
+
+    /// The time that a frame has from its capture until it is to be shown, if that is known.
+    fn time(&self) -> Option<Duration> {
+        None
+    }
 
     /// Messages that wait.
     fn len(&self) -> usize;

@@ -76,6 +76,25 @@ pub struct Tag {
 }
 
 impl Tag {
+    /// Share of the time that a message has within which it is to arrive for that to be easy. The
+    /// rest is for losses, and for forecasts that do not hold.
+    pub const EASE: f64 = 0.85;
+    /// The same for a message that never expires, s.
+    const SOON: f64 = 0.25;
+
+    /// When it must be at the receiver: to be shown, where it is a frame's.
+    pub fn due(&self) -> Option<Instant> {
+        self.frame.and_then(|frame| frame.due).or(self.expiry)
+    }
+
+    /// Returns `true` if `bytes`, of which the last is the message's, arrive within
+    /// [`EASE`](Self::EASE) of the time until it is due, or soon if it never is, where `delivered(t)`
+    /// bytes arrive within t seconds.
+    pub fn is_easy(&self, now: Instant, bytes: usize, delivered: &dyn Fn(f64) -> f64) -> bool {
+        let within = self.due().map_or(Self::SOON, |due| due.since(now).as_secs_f64());
+        delivered(Self::EASE * within) >= bytes as f64
+    }
+
     /// Returns `true` if a message that leaves now comes too late (SBPN fig. 3.1).
     pub fn is_expired(&self, outlook: &Outlook) -> bool {
         self.expiry.is_some_and(|expiry| outlook.now + outlook.one_way_delay >= expiry)

@@ -104,6 +104,11 @@ impl Method {
         }
     }
 
+    /// Returns `true` if it can tell which paths it needs ([`SendQueue::is_carried`]).
+    pub const fn tells_needs(self) -> bool {
+        matches!(self, Self::ByWorth)
+    }
+
     /// Returns `true` if a message goes before a less important one, whichever came first.
     pub const fn heeds_priority(self) -> bool {
         match self {

@@ -17,7 +17,7 @@ use core::time::Duration;
 pub(super) struct Avoided(u32);
 
 impl Avoided {
-    const BITS: usize = u32::BITS as usize;
+    pub(super) const BITS: usize = u32::BITS as usize;
 
     pub(super) const fn has(self, index: PathIndex) -> bool {
         index.get() < Self::BITS && self.0 >> index.get() & 1 == 1

@@ -19,6 +19,7 @@ mod control;
 mod coupled;
 mod ecn;
 mod end;
+mod enough;
 mod everywhere;
 mod fec;
 mod forward_delay;
@@ -68,6 +69,7 @@ use braidcast_core::{Instant, Rng, Route};
 use braidcast_mpath::{Candidate, PathView, Scheduler, SchedulerKind, Selector};
 use choose::Avoided;
 use control::ControlQueue;
+use enough::Spared;
 use fec::Fec;
 use forward_delay::Clocks;
 use intake::Intake;
@@ -127,6 +129,8 @@ struct Open {
     avoided: Avoided,
     /// Paths that what was lost leaves alone for the moment: it waits for a better one.
     refused: Avoided,
+    /// Paths that are not needed for what waits.
+    spared: Spared,
     ledger: Ledger,
     /// What is about to be late goes over a second path too.
     reinjection: Reinjection,
@@ -235,6 +239,7 @@ impl Open {
             queue,
             avoided: Avoided::default(),
             refused: Avoided::default(),
+            spared: Spared::default(),
             reinjection: Reinjection::default(),
             unheld_packet: false,
             reassembly: Reassembly::new(settled.receive_limits(&options)),

@@ -69,8 +69,9 @@ impl Open {
         let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
         self.choose(now, ready.map(|(place, _)| PathIndex::new(place)));
         let waiting = self.waiting_data();
+        let spared = self.spare_paths(now, &mut views);
         let repeat = self.path_for_repeat(now, waiting, &mut views);
-        self.refused = Avoided::default();
+        self.refused = spared;
         if repeat.is_none() && !self.ledger.has_no_repeats() {
             let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
             ready.for_each(|(place, _)| self.refused.add(PathIndex::new(place)));

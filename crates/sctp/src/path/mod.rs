@@ -351,6 +351,11 @@ impl Path {
         Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
     }
 
+    /// Bytes per second that it was seen to deliver, if it shows that.
+    pub(crate) fn measured_rate(&self) -> Option<f64> {
+        self.cc.measured_rate()
+    }
+
     /// Bytes per second that it delivers now, if it has enough to deliver: [`rate`](Self::rate) is
     /// slower to notice a fade. `None` before that is known.
     pub(crate) fn rate_now(&mut self, now: Instant) -> Option<f64> {

@@ -1,6 +1,8 @@
 use super::{Message, MessageKey};
 use crate::api::{Options, Priority, QueueScope};
+use braidcast_core::Instant;
 use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
+use core::time::Duration;
 
 /// A path that has room, as a queue sees it.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,22 @@ impl Front {
     /// room.
     pub(crate) const fn heeds_delay(&self) -> bool {
         self.method.heeds_delay()
+    }
+
+    /// Returns `true` if its method knows which paths it needs.
+    pub(crate) fn tells_needs(&self) -> bool {
+        self.is_alone() && self.method.tells_needs()
+    }
+
+    /// The time that a frame has ([`braidcast_queue::SendQueue::time`]).
+    pub(crate) fn time(&self) -> Option<Duration> {
+        self.levels.iter().find_map(|level| level.time())
+    }
+
+    /// Returns `true` if all that waits behind `ahead` bytes is in time with ease over paths that
+    /// deliver `delivered(t)` bytes within t seconds ([`braidcast_queue::SendQueue::is_carried`]).
+    pub(crate) fn is_carried(&self, now: Instant, ahead: usize, delivered: &dyn Fn(f64) -> f64) -> bool {
+        self.levels.iter().all(|level| level.is_carried(now, ahead, delivered))
     }
 
     /// The rank of a message among all that are sent, where streams do not count.

@@ -10,6 +10,7 @@ mod coupled;
 mod deadline;
 mod ecn;
 mod ecn_refused;
+mod enough;
 mod events;
 mod failover;
 mod fec;

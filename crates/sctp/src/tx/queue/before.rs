@@ -3,6 +3,7 @@
 use super::{MessageKey, SendQueue};
 use crate::api::{Priority, SendOptions};
 use crate::tx::{PathView, Prospect};
+use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
 
 impl SendQueue {
@@ -42,6 +43,15 @@ impl SendQueue {
         // Without interleaving, a message is sent to its end.
         let before = here.map_or(Priority::COUNT, |here| if self.interleaving { here } else { 0 });
         front.first_level(before, view)
+    }
+
+    /// Returns `true` if all that waits is in time with ease over paths that deliver
+    /// `delivered(t)` bytes within t seconds.
+    pub(crate) fn is_carried(&self, now: Instant, delivered: &dyn Fn(f64) -> f64) -> bool {
+        let Some(front) = &self.front else { return false };
+        let ahead = self.waiting_bytes - front.bytes();
+        let in_time = self.peek().is_none_or(|(key, _)| self.get(key).tag().is_easy(now, ahead, delivered));
+        in_time && front.is_carried(now, ahead, delivered)
     }
 
     /// Takes the message to send next out of that place in `front`. Returns `true` if there was one
