@@ -10,16 +10,20 @@
 //! Units carry the original packets untouched, so whoever puts the packets of all units back into the order
 //! of their indexes has the input again, byte for byte (garbage between packets apart, which is counted).
 
+mod container;
 mod input;
 mod nal;
 mod pcr;
 mod playable;
+mod rtp;
 pub mod ts;
 mod unit;
 pub mod video;
 pub mod voice;
 
+pub use container::Container;
 pub use input::{Format, Framing, Input, InputStats};
-pub use pcr::{Pacer, PcrClock};
+pub use pcr::{Pacer, PcrClock, Timing};
 pub use playable::{Frame, Playback, playable};
+pub use rtp::RtpStats;
 pub use unit::{Kind, Packets, Run, Unit};

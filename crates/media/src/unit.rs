@@ -5,17 +5,19 @@ use core::fmt;
 /// What a unit holds, in the terms of which loss hurts most.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
-    /// Program tables (PAT, PMT, SDT and the like): without them nothing else is understood.
+    /// Program tables (PAT, PMT), without which nothing else is understood, and what else is small and must arrive:
+    /// clock references, cues, metadata, captions, tables of stations.
     Tables,
     /// An audio packet.
     Audio,
-    /// A frame that needs no other.
+    /// A frame that needs no other, or a recovery point: from there on a decoder sees whole frames some time later.
     I,
     /// A frame predicted from earlier ones.
     P,
     /// A frame predicted from both sides.
     B,
-    /// Any other part of a transport stream: subtitles, unknown codecs, packets of unannounced PIDs.
+    /// Any other part of a transport stream that is bulky: unknown codecs, or with `reference` false what nobody
+    /// misses: program guides, carousels, stuffing.
     Other,
     /// Bytes of an input that is no transport stream.
     Data,
@@ -92,10 +94,10 @@ pub struct Unit {
     /// What it holds.
     pub kind: Kind,
     /// `true` if other frames are predicted from this one (H.264 `nal_ref_idc`, H.265 sub-layer
-    /// reference); true for everything that is not a B frame.
+    /// reference). True for what is no frame, but for the bulk of [`Kind::Other`] that nobody misses.
     pub reference: bool,
     /// The rest of a frame whose beginning is the unit of the same PID before it: a frame that was too
-    /// large for one, or that stopped growing for a while.
+    /// large for one, that stopped growing for a while, that was long in coming, or that has several PES packets.
     pub continues: bool,
     /// The PID, 0 for [`Kind::Data`], the first packet's PID for a group of tables.
     pub pid: u16,

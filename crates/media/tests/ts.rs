@@ -35,7 +35,7 @@ fn put_together(units: &[Unit]) -> Vec<u8> {
     packets.into_values().flatten().copied().collect()
 }
 
-/// Presentation time and picture type, one a line, in presentation order, as ffprobe lists them.
+/// Presentation time and frame type, one a line, in presentation order, as ffprobe lists them.
 fn frame_list(units: &[Unit]) -> String {
     let frames: BTreeMap<u64, Kind> =
         units.iter().filter(|u| u.kind.is_video()).map(|u| (u.pts.unwrap(), u.kind)).collect();
@@ -186,7 +186,7 @@ fn a_clock_reference_alone_waits_for_no_picture() {
     reference[..12].copy_from_slice(&[0x47, 1, 0, 0x20, 183, 0x10, 0, 0, 0, 0, 0x7e, 0]);
     input.push(Instant::ZERO, &reference);
     let unit = input.poll().unwrap();
-    assert_eq!((unit.kind, unit.reference, unit.bytes.len()), (Kind::Other, true, PACKET));
+    assert_eq!((unit.kind, unit.reference, unit.bytes.len()), (Kind::Tables, true, PACKET));
 }
 
 #[test]

@@ -7,17 +7,24 @@ pub(crate) struct Bits<'a> {
     zeros: u8,
     current: u8,
     left: u8,
+    /// There are no emulation prevention bytes.
+    plain: bool,
 }
 
 impl<'a> Bits<'a> {
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, zeros: 0, current: 0, left: 0 }
+        Self { bytes, at: 0, zeros: 0, current: 0, left: 0, plain: false }
+    }
+
+    /// Reads `bytes` as they are: emulation was not prevented.
+    pub(crate) const fn plain(bytes: &'a [u8]) -> Self {
+        Self { plain: true, ..Self::new(bytes) }
     }
 
     fn byte(&mut self) -> Option<u8> {
         let mut byte = *self.bytes.get(self.at)?;
         self.at += 1;
-        if self.zeros >= 2 && byte == 3 {
+        if self.zeros >= 2 && byte == 3 && !self.plain {
             byte = *self.bytes.get(self.at)?;
             self.at += 1;
             self.zeros = 0;

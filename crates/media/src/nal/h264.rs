@@ -1,20 +1,27 @@
-use super::{Bits, Picture, most_dependent, units};
+use super::{Bits, Part, Picture, sei};
 use crate::unit::Kind;
 
-/// Returns the kind of the coded picture in `stream`, an access unit of H.264 (§7.3); `None` if no
-/// slice header can be read.
-pub(crate) fn picture(stream: &[u8]) -> Option<Picture> {
-    let mut reference = false;
-    let kind = most_dependent(units(stream).filter_map(|unit| {
-        let (header, payload) = unit.split_first()?;
-        // Slices: 1 plain, 2 data partition A, 5 IDR (table 7-1).
-        if !matches!(header & 0x1f, 1 | 2 | 5) {
-            return None;
+/// What a NAL unit of H.264 says (§7.3.1, §7.4.1.2.3). `nal` may be its beginning alone.
+///
+/// Each field is a frame of its own, as in the standard: the second field of an I frame may be P, and only the
+/// first one lets decoding begin.
+pub(super) fn part(nal: &[u8]) -> Part {
+    let Some((header, payload)) = nal.split_first() else { return Part::Nothing };
+    // Types of table 7-1.
+    match header & 0x1f {
+        // Slices: 1 plain, 2 data partition A, 5 IDR. `first_mb_in_slice` 0 is the single bit 1.
+        1 | 2 | 5 => {
+            let picture = slice_kind(payload).map(|kind| Picture { kind, reference: header >> 5 & 3 != 0 });
+            if payload.first().is_some_and(|byte| byte & 0x80 != 0) {
+                Part::First(picture)
+            } else {
+                Part::Rest(picture)
+            }
         }
-        reference |= header >> 5 & 3 != 0;
-        slice_kind(payload)
-    }))?;
-    Some(Picture { kind, reference: reference || kind != Kind::B })
+        6 if sei::is_recovery_point(payload) => Part::Entry,
+        6..=9 | 14..=18 => Part::Front,
+        _ => Part::Nothing,
+    }
 }
 
 /// `slice_type` (table 7-6) from a slice header (§7.3.3).
@@ -33,13 +40,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_b_slice_makes_a_b_picture() {
-        let i_slice = [0, 0, 1, 0x65, 0b1000_1000, 0x80];
-        let b_slice = [0, 0, 1, 0x01, 0b1010_0000];
-        assert_eq!(picture(&i_slice), Some(Picture { kind: Kind::I, reference: true }));
-        assert_eq!(picture(&b_slice), Some(Picture { kind: Kind::B, reference: false }));
-        let both = [&i_slice[..], &b_slice[..]].concat();
-        assert_eq!(picture(&both).map(|picture| picture.kind), Some(Kind::B));
-        assert_eq!(picture(&[0, 0, 1, 0x67, 1, 2, 3]), None);
+    fn slices_say_their_kind_and_if_others_need_them() {
+        let picture = |kind, reference| Some(Picture { kind, reference });
+        assert_eq!(part(&[0x65, 0b1000_1000, 0x80]), Part::First(picture(Kind::I, true)));
+        assert_eq!(part(&[0x01, 0b1010_0000]), Part::First(picture(Kind::B, false)));
+        // first_mb_in_slice 1; a P slice of which nothing is predicted, as temporal layers have it.
+        assert_eq!(part(&[0x01, 0b0101_0000]), Part::Rest(picture(Kind::P, false)));
+        assert_eq!(part(&[0x41]), Part::Rest(None));
+        assert_eq!([part(&[0x67, 1, 2]), part(&[9, 0xf0]), part(&[12])], [Part::Front, Part::Front, Part::Nothing]);
+    }
+
+    #[test]
+    fn a_recovery_point_is_an_entry() {
+        // Buffering period of one byte, then recovery_frame_cnt 29.
+        assert_eq!(part(&[6, 0, 1, 0x80, 6, 2, 0x0f, 0x40, 0x80]), Part::Entry);
+        assert_eq!(part(&[6, 5, 200, 1, 2, 3]), Part::Front);
     }
 }

@@ -1,39 +1,47 @@
-//! Kind of the coded picture in an access unit of an elementary stream, from the first bits of its
-//! slices.
+//! What the bits of an elementary stream say of its frames: where each begins, its kind, and if
+//! others are predicted from it.
 
+mod av1;
 mod bits;
 mod h264;
 mod h265;
-mod mpeg2;
+mod h266;
+mod mpeg;
+mod scanner;
+mod sei;
+
+pub(crate) use av1::Av1;
+pub(crate) use h266::H266;
+pub(crate) use scanner::{Found, Scanner, Syntax};
 
 use crate::unit::Kind;
 use bits::Bits;
 
-/// Kind of a coded picture and `true` if others are predicted from it.
+/// Kind of a coded frame and `true` if others are predicted from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Picture {
     pub(crate) kind: Kind,
     pub(crate) reference: bool,
 }
 
-pub(crate) use h264::picture as h264_picture;
-pub(crate) use h265::H265;
-pub(crate) use mpeg2::picture as mpeg2_picture;
-
-/// The parts of `stream` that follow a start code (00 00 01), each up to the next one.
-fn units(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let finder = memchr::memmem::Finder::new(&[0, 0, 1]);
-    let mut rest = finder.find(stream).map(|at| &stream[at + 3..]);
-    core::iter::from_fn(move || {
-        let from = rest?;
-        let next = finder.find(from);
-        rest = next.map(|at| &from[at + 3..]);
-        Some(&from[..next.unwrap_or(from.len())])
-    })
+impl Picture {
+    /// Of the frame that has both slices: B if either is B, else P if either is P.
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self { kind: self.kind.max(other.kind), reference: self.reference || other.reference }
+    }
 }
 
-/// Returns the kind of a coded picture from those of its slices: B if any is B, else P if any is P,
-/// else I.
-fn most_dependent(slices: impl Iterator<Item = Kind>) -> Option<Kind> {
-    slices.max()
+/// What stands behind a start code, as far as access units are concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// What can only stand in front of a frame: delimiters, parameter sets, headers.
+    Front,
+    /// The same; and whoever begins to decode here sees whole frames some time later.
+    Entry,
+    /// A frame begins with it; its kind, if it can be read.
+    First(Option<Picture>),
+    /// It belongs to the frame that has begun.
+    Rest(Option<Picture>),
+    /// It says nothing.
+    Nothing,
 }

@@ -3,23 +3,23 @@ use super::{Codec, PACKET, Packet};
 use crate::unit::{Kind, Run, Unit};
 use braidcast_core::Instant;
 
-/// A unit that is still growing: the packets of one PID since the last start of a PES packet.
+/// A unit that is still growing: packets of one PID.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     pub(crate) pid: u16,
     pub(crate) codec: Codec,
-    /// `true` if the first packet starts a PES packet; otherwise this continues a unit that was cut.
-    pub(crate) starts: bool,
     pub(crate) scrambled: bool,
     pub(crate) random_access: bool,
+    pub(crate) first_captured: Instant,
     pub(crate) last_captured: Instant,
     /// The last packet's continuity counter.
     pub(crate) counter: u8,
     /// `true` if a packet had a payload: those that only carry a clock reference have none.
     pub(crate) has_payload: bool,
+    /// Of the PES packet that begins with the first packet, if one does.
+    pub(crate) pes: Option<PesHeader>,
     /// The last packet ends a PES packet that told no length.
     stuffed: bool,
-    first_captured: Instant,
     runs: Vec<Run>,
     bytes: Vec<u8>,
     /// Bytes of PES packet still to come, if its header told its length.
@@ -29,21 +29,21 @@ pub(crate) struct Assembly {
 impl Assembly {
     /// An empty unit of `packet`'s PID; the caller adds the packet.
     pub(crate) fn new(now: Instant, packet: &Packet<'_>, codec: Codec) -> Self {
-        let starts = packet.starts_unit();
+        let pes = if packet.starts_unit() { PesHeader::parse(packet.payload()) } else { None };
         Self {
             pid: packet.pid(),
             codec,
-            starts,
             scrambled: false,
             random_access: false,
+            first_captured: now,
             last_captured: now,
             counter: packet.counter(),
             has_payload: false,
+            pes,
             stuffed: false,
-            first_captured: now,
             runs: Vec::new(),
             bytes: Vec::new(),
-            left: if starts { PesHeader::parse(packet.payload()).and_then(|pes| pes.length) } else { None },
+            left: pes.and_then(|pes| pes.length),
         }
     }
 
@@ -55,7 +55,7 @@ impl Assembly {
         self.last_captured = now;
         self.counter = packet.counter();
         self.has_payload |= !packet.payload().is_empty();
-        self.stuffed = self.starts && self.codec.is_video() && self.left.is_none() && packet.is_stuffed();
+        self.stuffed = self.pes.is_some() && self.codec.is_video() && self.left.is_none() && packet.is_stuffed();
         self.left = self.left.map(|left| left.saturating_sub(packet.payload().len()));
         Run::append(&mut self.runs, index, false);
         self.bytes.extend_from_slice(bytes);
@@ -71,6 +71,11 @@ impl Assembly {
         self.stuffed
     }
 
+    /// Returns `true` if the last packet ends with what fills it up behind a section, or has nothing else.
+    pub(crate) fn ends_stuffed(&self) -> bool {
+        !self.has_payload || self.bytes.last() == Some(&0xff)
+    }
+
     /// Bytes held.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
@@ -80,20 +85,18 @@ impl Assembly {
         self.runs.first().map_or(0, |run| run.first)
     }
 
-    /// Puts the payloads of all packets one behind the other into `stream`, as far as they are the elementary
-    /// stream, and gives the PES header before them.
-    pub(crate) fn elementary_stream(&self, stream: &mut Vec<u8>) -> Option<PesHeader> {
+    /// Puts the payloads of its first `packets` packets one behind the other into `stream`, as far as they are the
+    /// elementary stream.
+    pub(crate) fn elementary_stream(&self, packets: usize, stream: &mut Vec<u8>) {
         stream.clear();
-        for packet in self.bytes.as_chunks::<PACKET>().0 {
+        for packet in self.bytes.as_chunks::<PACKET>().0.iter().take(packets) {
             stream.extend_from_slice(Packet::new(packet).payload());
         }
-        let pes = if self.starts { PesHeader::parse(stream) } else { None };
-        stream.drain(..pes.map_or(0, |pes| pes.header).min(stream.len()));
-        pes
+        stream.drain(..self.pes.map_or(0, |pes| pes.header).min(stream.len()));
     }
 
-    /// The unit, with `nulls` (ascending runs of null packets) sorted in.
-    pub(crate) fn finish(mut self, kind: Kind, reference: bool, pes: Option<PesHeader>, nulls: &mut Vec<Run>) -> Unit {
+    /// The unit, with `nulls` (ascending runs of null packets) sorted in. `continues`: its frame began before it.
+    pub(crate) fn finish(mut self, kind: Kind, reference: bool, continues: bool, nulls: &mut Vec<Run>) -> Unit {
         if !nulls.is_empty() {
             self.runs.append(nulls);
             self.runs.sort_unstable_by_key(|run| run.first);
@@ -101,14 +104,14 @@ impl Assembly {
         Unit {
             kind,
             reference,
-            continues: !self.starts && kind.is_video(),
+            continues: continues && kind.is_video(),
             pid: self.pid,
             runs: self.runs,
             bytes: self.bytes,
             first_captured: self.first_captured,
             last_captured: self.last_captured,
-            pts: pes.and_then(|pes| pes.pts),
-            dts: pes.and_then(|pes| pes.dts),
+            pts: self.pes.and_then(|pes| pes.pts),
+            dts: self.pes.and_then(|pes| pes.dts),
         }
     }
 }

@@ -1,31 +1,18 @@
 use super::assembly::Assembly;
+use super::gather::Gather;
 use super::psi::Tables;
+use super::stream::{MAX_SMALL, Shared, Stream};
 use super::{Codec, NULL_PACKET, NULL_PID, PACKET, Packet, PacketSync};
-use crate::nal::{H265, Picture, h264_picture, mpeg2_picture};
-use crate::unit::{Kind, Run, Unit};
+use crate::nal::Found;
+use crate::unit::{Kind, Unit};
 use braidcast_core::Instant;
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-/// Bytes of the largest unit; a longer access unit is cut into several.
-const MAX_UNIT: usize = 11_000 * PACKET;
 /// Bytes of all growing units together; beyond this all are closed.
 const MAX_OPEN: usize = 8 << 20;
-/// Packets of one unit of [`Kind::Tables`] or [`Kind::Other`].
-const MAX_SMALL: usize = 64 * PACKET;
-/// Null packets that wait for a unit to travel with.
-const MAX_NULLS: u64 = 512;
 /// A unit that has not grown for this long is closed: its sender pauses, or its end cannot be seen.
 const IDLE: Duration = Duration::from_millis(100);
-
-/// What stuffing says in a stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stuffing {
-    /// A video frame was closed by a packet with this counter.
-    Closed(u8),
-    /// Nothing: frames went on behind it.
-    Meaningless,
-}
 
 /// What a transport stream consisted of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +27,10 @@ pub struct DemuxStats {
 
 /// Cuts a transport stream into units.
 ///
+/// A unit of video is one access unit, wherever PES packets begin and end: a PES packet with several is cut, and one
+/// that goes on in the next PES packet is one frame in several units. The packet in which one ends
+/// and the next begins goes with the one that the other needs.
+///
 /// A video frame whose PES packet has no length is closed by the packet that stuffing makes shorter
 /// (§2.4.3.5), which nearly all end with, else when the next one starts, or 100 ms after its last
 /// packet. If a stream goes on behind stuffing, its stuffing is ignored from then on.
@@ -49,27 +40,25 @@ pub struct DemuxStats {
 /// [`poll_timeout`](Self::poll_timeout) says when to push, no bytes if need be, so that what
 /// stopped growing is closed.
 ///
-/// Memory: at most 8 MiB of growing units, two packets of unsynchronised bytes, 512 null packets as runs, and the units
-/// that wait to be polled.
+/// Memory: at most 8 MiB of growing units, two packets of unsynchronised bytes, 512 null packets as runs,
+/// some 300 bytes for each PID, and the units that wait to be polled.
 #[derive(Debug)]
 pub struct Demux {
     sync: PacketSync,
     next_index: u64,
+    first_index: u64,
     tables: Tables,
-    /// Growing units by PID; all tables grow as one, under the PID of their first packet.
-    open: BTreeMap<u16, Assembly>,
+    streams: BTreeMap<u16, Stream>,
+    /// Bytes of units since the last time that all were closed, at most.
     open_bytes: usize,
+    /// All tables grow as one, under the PID of their first packet.
     open_tables: Option<Assembly>,
-    nulls: Vec<Run>,
-    null_count: u64,
-    nulls_captured: Instant,
-    pictures: BTreeMap<u16, Picture>,
-    h265: BTreeMap<u16, H265>,
-    /// By PID, what stuffing last said.
-    stuffing: BTreeMap<u16, Stuffing>,
+    gather: Gather,
+    found: Vec<Found>,
     stream: Vec<u8>,
-    ready: VecDeque<Unit>,
-    nulls_total: u64,
+    patience: Option<Duration>,
+    /// Before this, no unit has been idle for long.
+    idle_at: Instant,
 }
 
 impl Default for Demux {
@@ -84,20 +73,39 @@ impl Demux {
         Self {
             sync: PacketSync::new(),
             next_index: 0,
+            first_index: 0,
             tables: Tables::new(),
-            open: BTreeMap::new(),
+            streams: BTreeMap::new(),
             open_bytes: 0,
             open_tables: None,
-            nulls: Vec::new(),
-            null_count: 0,
-            nulls_captured: Instant::ZERO,
-            pictures: BTreeMap::new(),
-            h265: BTreeMap::new(),
-            stuffing: BTreeMap::new(),
+            gather: Gather::default(),
+            found: Vec::new(),
             stream: Vec::new(),
-            ready: VecDeque::new(),
-            nulls_total: 0,
+            patience: None,
+            idle_at: Instant::ZERO,
         }
+    }
+
+    /// Packets come `size` bytes apart, at least 188, and what stands between them is skipped.
+    pub fn set_packet_size(&mut self, size: usize) {
+        self.sync = PacketSync::of_size(size);
+    }
+
+    /// Indexes of packets begin with `index`: something came before the stream.
+    pub(crate) const fn begin_at(&mut self, index: u64) {
+        (self.next_index, self.first_index) = (index, index);
+    }
+
+    /// How many programs have told what they have, and what their PIDs carry.
+    pub fn programs(&self) -> (usize, Vec<Codec>) {
+        let (count, codecs) = self.tables.programs();
+        (count, codecs.collect())
+    }
+
+    /// A frame that takes longer than `patience` to come in goes in parts, each of which is told to continue the one
+    /// before it. Otherwise frames go when they are complete.
+    pub const fn set_patience(&mut self, patience: Duration) {
+        self.patience = Some(patience);
     }
 
     /// Takes the next piece of the stream, which arrived at `now`.
@@ -111,24 +119,28 @@ impl Demux {
     pub fn finish(&mut self, now: Instant) {
         self.walk(now, true);
         self.close_all();
-        self.flush_nulls();
+        self.gather.flush_nulls();
     }
 
     /// The next unit, in the order in which they were completed.
     pub fn poll(&mut self) -> Option<Unit> {
-        self.ready.pop_front()
+        self.gather.ready.pop_front()
     }
 
     /// When to push again at the latest, so that a unit which has stopped growing is closed.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let growing = self.open.values().chain(&self.open_tables).map(|unit| unit.last_captured);
-        let nulls = (self.null_count > 0).then_some(self.nulls_captured);
-        growing.chain(nulls).min().map(|at| at + IDLE)
+        let units = self.streams.values().filter_map(Stream::growing);
+        let growing = units.chain(&self.open_tables).map(|unit| unit.last_captured);
+        growing.chain(self.gather.waiting_since()).min().map(|at| at + IDLE)
     }
 
     /// What has been seen so far.
     pub const fn stats(&self) -> DemuxStats {
-        DemuxStats { packets: self.next_index, nulls: self.nulls_total, garbage_bytes: self.sync.garbage() }
+        DemuxStats {
+            packets: self.next_index - self.first_index,
+            nulls: self.gather.nulls_total,
+            garbage_bytes: self.sync.garbage(),
+        }
     }
 
     fn walk(&mut self, now: Instant, ended: bool) {
@@ -141,10 +153,21 @@ impl Demux {
 
     fn take(&mut self, now: Instant, index: u64, bytes: &[u8; PACKET]) {
         let packet = Packet::new(bytes);
-        if packet.pid() == NULL_PID && *bytes == NULL_PACKET {
-            return self.take_null(now, index);
+        let pid = packet.pid();
+        if pid == NULL_PID {
+            if *bytes == NULL_PACKET {
+                self.gather.null(now, index)
+            } else {
+                self.grow(now, index, bytes, Codec::Stuffing)
+            }
+            return;
         }
-        let codec = self.tables.codec(packet.pid());
+        let mut codec = self.tables.codec(pid);
+        if codec == Codec::Tables && pid != 0 && packet.starts_unit() && packet.payload().starts_with(&[0, 0, 1]) {
+            // A section with a pointer of 0 and the table id of a PAT cannot be here: it is a PES packet.
+            self.tables.refute(pid);
+            codec = self.tables.codec(pid);
+        }
         if codec == Codec::Tables {
             self.tables.learn(&packet);
             let group = self.open_tables.get_or_insert_with(|| Assembly::new(now, &packet, codec));
@@ -155,135 +178,67 @@ impl Demux {
             return;
         }
         self.close_tables();
-        self.grow(now, index, &packet, bytes, codec);
+        if codec == Codec::Unknown && packet.starts_unit() && !packet.scrambled() {
+            self.tables.guess(pid, Codec::of_pes(packet.payload()));
+            codec = self.tables.codec(pid);
+        }
+        self.grow(now, index, bytes, codec);
     }
 
-    fn take_null(&mut self, now: Instant, index: u64) {
-        Run::append(&mut self.nulls, index, true);
-        self.null_count += 1;
-        self.nulls_total += 1;
-        self.nulls_captured = now;
-        if self.null_count >= MAX_NULLS {
-            self.flush_nulls();
-        }
-    }
-
-    fn grow(&mut self, now: Instant, index: u64, packet: &Packet<'_>, bytes: &[u8; PACKET], codec: Codec) {
-        let pid = packet.pid();
-        if packet.starts_unit() {
-            self.close(pid);
-        } else if let Some(Stuffing::Closed(counter)) = self.stuffing.get(&pid)
-            && !self.open.contains_key(&pid)
-            && !packet.payload().is_empty()
-            && packet.counter() == (counter + 1) & 0x0f
-        {
-            self.stuffing.insert(pid, Stuffing::Meaningless);
-        }
-        let unit = self.open.entry(pid).or_insert_with(|| Assembly::new(now, packet, codec));
-        unit.add(now, index, bytes);
+    fn grow(&mut self, now: Instant, index: u64, bytes: &[u8; PACKET], codec: Codec) {
+        let pid = Packet::new(bytes).pid();
+        let Self { streams, gather, found, stream, patience, .. } = self;
+        let with = &mut Shared { gather, found, bytes: stream, patience: *patience };
+        streams.entry(pid).or_insert_with(|| Stream::new(pid, codec)).take(now, index, bytes, codec, with);
         self.open_bytes += PACKET;
-        let limit = if unit.codec == Codec::Other { MAX_SMALL } else { MAX_UNIT };
-        let (is_stuffed, counter) = (unit.is_stuffed(), unit.counter);
-        // A clock reference alone waits for no frame.
-        if unit.is_whole() || unit.len() >= limit || !unit.has_payload {
-            self.close(pid);
-        } else if is_stuffed && self.stuffing.get(&pid) != Some(&Stuffing::Meaningless) {
-            self.stuffing.insert(pid, Stuffing::Closed(counter));
-            self.close(pid);
-        }
         if self.open_bytes >= MAX_OPEN {
-            self.close_all();
+            self.open_bytes = self.streams.values().filter_map(Stream::growing).map(Assembly::len).sum();
+            if self.open_bytes >= MAX_OPEN / 2 {
+                self.close_all();
+            }
         }
     }
 
     fn close_tables(&mut self) {
         if let Some(group) = self.open_tables.take() {
-            self.ready.push_back(group.finish(Kind::Tables, true, None, &mut self.nulls));
-            self.null_count = 0;
+            let unit = group.finish(Kind::Tables, true, false, &mut self.gather.nulls);
+            self.gather.unit(unit);
         }
     }
 
     fn close(&mut self, pid: u16) {
-        let Some(unit) = self.open.remove(&pid) else { return };
-        self.open_bytes -= unit.len();
-        let pes = unit.elementary_stream(&mut self.stream);
-        let (kind, reference) = match unit.codec {
-            Codec::Audio => (Kind::Audio, true),
-            Codec::Tables => (Kind::Tables, true),
-            Codec::Other => (Kind::Other, true),
-            _ if !unit.has_payload => (Kind::Other, true),
-            Codec::H264 | Codec::H265 | Codec::Mpeg2 => {
-                self.picture(&unit).map_or((Kind::Other, true), |p| (p.kind, p.reference))
-            }
-        };
-        self.ready.push_back(unit.finish(kind, reference, pes, &mut self.nulls));
-        self.null_count = 0;
-    }
-
-    /// Returns the kind of the coded picture in `unit`, whose elementary stream stands in
-    /// `self.stream`.
-    fn picture(&mut self, unit: &Assembly) -> Option<Picture> {
-        let found = if unit.scrambled {
-            // Only the packet headers can be read: random access means I, and P is the safe guess for the rest.
-            let kind = if unit.random_access { Kind::I } else { Kind::P };
-            Some(Picture { kind, reference: true })
-        } else {
-            match unit.codec {
-                Codec::H264 => h264_picture(&self.stream),
-                Codec::H265 => self.h265.entry(unit.pid).or_insert_with(H265::new).picture(&self.stream),
-                _ => mpeg2_picture(&self.stream),
-            }
-        };
-        if unit.starts {
-            match found {
-                Some(picture) => self.pictures.insert(unit.pid, picture),
-                None => self.pictures.remove(&unit.pid),
-            };
-            return found;
+        let Self { streams, gather, found, stream, patience, .. } = self;
+        if let Some(of_pid) = streams.get_mut(&pid) {
+            of_pid.close(&mut Shared { gather, found, bytes: stream, patience: *patience });
         }
-        // The rest of a frame that was cut is worth as much as its beginning.
-        self.pictures.get(&unit.pid).copied().or(found)
     }
 
     fn close_idle(&mut self, now: Instant) {
+        if now < self.idle_at {
+            return;
+        }
         let idle = |unit: &Assembly| now.since(unit.last_captured) >= IDLE;
         if self.open_tables.as_ref().is_some_and(idle) {
             self.close_tables();
         }
-        while let Some(pid) = self.open.iter().find(|(_, unit)| idle(unit)).map(|(pid, _)| *pid) {
+        while let Some(pid) = self.streams.values().find(|it| it.growing().is_some_and(idle)).map(Stream::pid) {
             self.close(pid);
         }
-        if self.null_count > 0 && now.since(self.nulls_captured) >= IDLE {
-            self.flush_nulls();
+        if self.gather.waiting_since().is_some_and(|at| now.since(at) >= IDLE) {
+            self.gather.flush_nulls();
         }
+        // What begins to grow from now on is not idle earlier than that.
+        self.idle_at = self.poll_timeout().map_or(now + IDLE, |at| at.min(now + IDLE));
     }
 
     fn close_all(&mut self) {
         self.close_tables();
-        let mut pids: Vec<(u64, u16)> = self.open.iter().map(|(pid, unit)| (unit.first_index(), *pid)).collect();
+        let growing = |it: &Stream| it.growing().map(|unit| (unit.first_index(), it.pid()));
+        let mut pids: Vec<(u64, u16)> = self.streams.values().filter_map(growing).collect();
         pids.sort_unstable();
         for (_, pid) in pids {
             self.close(pid);
         }
-    }
-
-    /// Sends off null packets that found no unit to travel with.
-    fn flush_nulls(&mut self) {
-        if self.nulls.is_empty() {
-            return;
-        }
-        self.null_count = 0;
-        self.ready.push_back(Unit {
-            kind: Kind::Other,
-            reference: false,
-            continues: false,
-            pid: NULL_PID,
-            runs: core::mem::take(&mut self.nulls),
-            bytes: Vec::new(),
-            first_captured: self.nulls_captured,
-            last_captured: self.nulls_captured,
-            pts: None,
-            dts: None,
-        });
+        self.open_bytes = 0;
     }
 }

@@ -1,6 +1,6 @@
 //! Program tables: which programs there are (PAT) and what their PIDs carry (PMT), ISO/IEC 13818-1 §2.4.4.
 
-use super::{NULL_PID, Packet};
+use super::{Codec, NULL_PID, Packet};
 use braidcast_core::{Reader, Truncated};
 use std::collections::BTreeMap;
 
@@ -9,66 +9,9 @@ const CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_MPEG_2);
 const MAX_SECTION: usize = 1024;
 /// Programs that are followed; more are carried but not looked into.
 const MAX_PROGRAMS: usize = 256;
-/// PIDs below this are reserved for tables (PAT, CAT, and the SI tables of DVB).
+/// PIDs below this are reserved for tables (PAT, CAT, and the SI tables of DVB), though some stations have audio and
+/// video there.
 const FIRST_FREE_PID: u16 = 0x20;
-
-/// What a PID carries, as far as units are concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Codec {
-    /// MPEG-1 or MPEG-2 video.
-    Mpeg2,
-    /// H.264.
-    H264,
-    /// H.265.
-    H265,
-    /// Any audio codec.
-    Audio,
-    /// Tables.
-    Tables,
-    /// Anything else, and whatever no table has announced.
-    #[default]
-    Other,
-}
-
-impl Codec {
-    /// Returns `true` if the PID carries video.
-    pub const fn is_video(self) -> bool {
-        matches!(self, Self::Mpeg2 | Self::H264 | Self::H265)
-    }
-
-    /// From `stream_type` and the descriptors behind it (ISO/IEC 13818-1 table 2-34; ATSC A/53; ETSI EN 300 468).
-    fn of_stream(stream_type: u8, descriptors: &[u8]) -> Self {
-        match stream_type {
-            0x01 | 0x02 => Self::Mpeg2,
-            0x1b => Self::H264,
-            0x24 => Self::H265,
-            0x03 | 0x04 | 0x0f | 0x11 | 0x1c | 0x81 | 0x82 | 0x84 | 0x87 => Self::Audio,
-            0x06 => Self::of_private(descriptors),
-            _ => Self::Other,
-        }
-    }
-
-    /// Private PES says what it is by a descriptor: of DVB, or a registration of four letters.
-    fn of_private(descriptors: &[u8]) -> Self {
-        let mut reader = Reader::new(descriptors);
-        while let Ok((tag, body)) = descriptor(&mut reader) {
-            match (tag, body.get(..4)) {
-                (0x6a | 0x7a | 0x7b | 0x7c, _) => return Self::Audio,
-                (0x05, Some(b"AC-3" | b"EAC3" | b"Opus" | b"BSSD" | b"DTS1" | b"DTS2" | b"DTS3")) => {
-                    return Self::Audio;
-                }
-                (0x05, Some(b"HEVC")) => return Self::H265,
-                _ => {}
-            }
-        }
-        Self::Other
-    }
-}
-
-fn descriptor<'a>(reader: &mut Reader<'a>) -> Result<(u8, &'a [u8]), Truncated> {
-    let (tag, length) = (reader.u8()?, reader.u8()?);
-    Ok((tag, reader.take(usize::from(length))?))
-}
 
 /// Collects the sections of one PID.
 #[derive(Debug, Default)]
@@ -125,6 +68,9 @@ struct Section<'a> {
     id: u16,
     version: u8,
     current: bool,
+    /// `section_number` and `last_section_number`.
+    number: u8,
+    last: u8,
     body: &'a [u8],
 }
 
@@ -132,9 +78,9 @@ impl<'a> Section<'a> {
     fn parse(section: &'a [u8]) -> Result<Self, Truncated> {
         let mut reader = Reader::new(section);
         let (table, _length, id, version) = (reader.u8()?, reader.u16()?, reader.u16()?, reader.u8()?);
-        let _numbers = reader.u16()?;
+        let (number, last) = (reader.u8()?, reader.u8()?);
         let body = reader.take(reader.len().saturating_sub(4))?;
-        Ok(Self { table, id, version: version >> 1 & 0x1f, current: version & 1 == 1, body })
+        Ok(Self { table, id, version: version >> 1 & 0x1f, current: version & 1 == 1, number, last, body })
     }
 }
 
@@ -145,22 +91,25 @@ struct Program {
     streams: BTreeMap<u16, Vec<u16>>,
 }
 
-/// What the tables seen so far say about every PID.
+/// What the tables seen so far say about every PID, and what its own bytes say where they do not.
 ///
 /// Bounded: at most 256 program table PIDs with one section under assembly each.
 #[derive(Debug)]
 pub(crate) struct Tables {
     codecs: Vec<Codec>,
     pat: Sections,
+    /// The PIDs that each section of the newest PAT names.
+    named: BTreeMap<u8, Vec<u16>>,
     pat_version: Option<u8>,
     programs: BTreeMap<u16, Program>,
 }
 
 impl Tables {
     pub(crate) fn new() -> Self {
-        let mut codecs = vec![Codec::Other; usize::from(NULL_PID) + 1];
-        codecs[..usize::from(FIRST_FREE_PID)].fill(Codec::Tables);
-        Self { codecs, pat: Sections::default(), pat_version: None, programs: BTreeMap::new() }
+        let mut codecs = vec![Codec::Unknown; usize::from(NULL_PID) + 1];
+        codecs[..usize::from(FIRST_FREE_PID)].fill(Codec::Sections);
+        codecs[0] = Codec::Tables;
+        Self { codecs, pat: Sections::default(), named: BTreeMap::new(), pat_version: None, programs: BTreeMap::new() }
     }
 
     /// What `pid` carries.
@@ -171,6 +120,25 @@ impl Tables {
     /// Returns `true` if `pid` carries the PAT or a PMT.
     pub(crate) fn is_program_table(&self, pid: u16) -> bool {
         pid == 0 || self.programs.contains_key(&pid)
+    }
+
+    /// How many programs there are, those without a PMT yet left out, and what their PIDs carry.
+    pub(crate) fn programs(&self) -> (usize, impl Iterator<Item = Codec>) {
+        let count = self.programs.values().map(|program| program.streams.len()).sum();
+        let pids = self.programs.values().flat_map(|program| program.streams.values().flatten());
+        (count, pids.map(|pid| self.codec(*pid)))
+    }
+
+    /// `pid`, of which no table says anything, carries `codec` by its own bytes.
+    pub(crate) fn guess(&mut self, pid: u16, codec: Codec) {
+        if self.codec(pid) == Codec::Unknown {
+            self.set(pid, codec);
+        }
+    }
+
+    /// `pid` is no PMT, though a PAT names it: it carries PES packets.
+    pub(crate) fn refute(&mut self, pid: u16) {
+        self.forget(pid);
     }
 
     /// Learns from a packet on a PID of [`Codec::Tables`].
@@ -195,21 +163,48 @@ impl Tables {
         }
     }
 
+    /// The newest PAT counts, whatever its version: two encoders one behind the other have the same.
     fn learn_pat(&mut self, section: &Section<'_>) {
-        if self.pat_version.replace(section.version) != Some(section.version) {
-            for (pid, program) in core::mem::take(&mut self.programs) {
-                self.set(pid, Codec::Other);
-                program.streams.values().flatten().for_each(|pid| self.set(*pid, Codec::Other));
-            }
-        }
-        for entry in section.body.chunks_exact(4) {
+        let pids = section.body.chunks_exact(4).filter_map(|entry| {
             let (number, pid) =
                 (u16::from_be_bytes([entry[0], entry[1]]), u16::from_be_bytes([entry[2] & 0x1f, entry[3]]));
-            let follow = number != 0 && pid >= FIRST_FREE_PID && pid != NULL_PID;
-            if follow && (self.programs.len() < MAX_PROGRAMS || self.programs.contains_key(&pid)) {
-                self.programs.entry(pid).or_default();
-                self.set(pid, Codec::Tables);
+            (number != 0 && pid >= FIRST_FREE_PID && pid != NULL_PID).then_some(pid)
+        });
+        let pids: Vec<u16> = pids.collect();
+        if self.pat_version.replace(section.version) != Some(section.version) {
+            self.named.clear();
+        }
+        if self.named.get(&section.number) == Some(&pids) {
+            return;
+        }
+        self.named.insert(section.number, pids);
+        self.named.retain(|number, _| *number <= section.last);
+        let gone: Vec<u16> = self.programs.keys().copied().filter(|pid| !self.names(*pid)).collect();
+        gone.into_iter().for_each(|pid| self.forget(pid));
+        for pid in self.named.values().flatten() {
+            if self.programs.len() < MAX_PROGRAMS && !self.programs.contains_key(pid) {
+                self.programs.insert(*pid, Program::default());
+                self.codecs[usize::from(pid & NULL_PID)] = Codec::Tables;
             }
+        }
+    }
+
+    fn names(&self, pid: u16) -> bool {
+        self.named.values().flatten().any(|named| *named == pid)
+    }
+
+    /// `pid` is no PMT any more.
+    fn forget(&mut self, pid: u16) {
+        let Some(program) = self.programs.remove(&pid) else { return };
+        self.set(pid, Codec::Unknown);
+        program.streams.values().flatten().for_each(|pid| self.release(*pid));
+    }
+
+    /// A PMT that announced `pid` counts no more.
+    fn release(&mut self, pid: u16) {
+        let announced = self.programs.values().flat_map(|program| program.streams.values().flatten());
+        if self.codec(pid) != Codec::Tables && announced.into_iter().all(|other| *other != pid) {
+            self.set(pid, if pid < FIRST_FREE_PID { Codec::Sections } else { Codec::Unknown });
         }
     }
 
@@ -218,9 +213,15 @@ impl Tables {
         if program.streams.len() >= MAX_PROGRAMS && !program.streams.contains_key(&section.id) {
             return Ok(());
         }
-        for pid in program.streams.insert(section.id, Vec::new()).unwrap_or_default() {
-            self.set(pid, Codec::Other);
-        }
+        let before = program.streams.insert(section.id, Vec::new()).unwrap_or_default();
+        let told = self.learn_streams(pmt_pid, section);
+        let program = self.programs.get(&pmt_pid);
+        let now = program.and_then(|program| program.streams.get(&section.id)).cloned().unwrap_or_default();
+        before.into_iter().filter(|pid| !now.contains(pid)).for_each(|pid| self.release(pid));
+        told
+    }
+
+    fn learn_streams(&mut self, pmt_pid: u16, section: &Section<'_>) -> Result<(), Truncated> {
         let mut reader = Reader::new(section.body);
         let _pcr_pid = reader.u16()?;
         let program_info = reader.u16()? & 0x0fff;
@@ -228,7 +229,7 @@ impl Tables {
         while !reader.is_empty() {
             let (stream_type, pid, info) = (reader.u8()?, reader.u16()? & 0x1fff, reader.u16()? & 0x0fff);
             let descriptors = reader.take(usize::from(info))?;
-            if pid < FIRST_FREE_PID || pid == NULL_PID || self.programs.contains_key(&pid) {
+            if pid == 0 || pid == NULL_PID || self.programs.contains_key(&pid) {
                 continue;
             }
             self.set(pid, Codec::of_stream(stream_type, descriptors));
@@ -278,9 +279,39 @@ mod tests {
         let codecs = |tables: &Tables| [0x101, 0x102, 0x201].map(|pid| tables.codec(pid));
         assert_eq!(codecs(&tables), [Codec::H264, Codec::Audio, Codec::H265]);
         tables.learn(&Packet::new(&table(0x100, 2, 1, 1, &[0xe1, 2, 0xf0, 0, 0x0f, 0xe1, 1, 0xf0, 0])));
-        assert_eq!(codecs(&tables), [Codec::Audio, Codec::Other, Codec::H265]);
+        assert_eq!(codecs(&tables), [Codec::Audio, Codec::Unknown, Codec::H265]);
         tables.learn(&Packet::new(&table(0, 0, 1, 1, &PAT[..4])));
-        assert_eq!((tables.codec(0x200), tables.codec(0x201)), (Codec::Other, Codec::Other));
+        assert_eq!((tables.codec(0x200), tables.codec(0x201)), (Codec::Unknown, Codec::Unknown));
+    }
+
+    #[test]
+    fn low_pids_are_what_a_table_says_and_sections_without_one() {
+        let mut tables = Tables::new();
+        assert_eq!([0, 1, 0x11, 0x1f].map(|pid| tables.codec(pid)), {
+            let sections = Codec::Sections;
+            [Codec::Tables, sections, sections, sections]
+        });
+        tables.learn(&Packet::new(&table(0, 0, 1, 0, &PAT)));
+        tables.learn(&Packet::new(&table(0x100, 2, 1, 0, &[0xe0, 0x11, 0xf0, 0, 0x1b, 0xe0, 0x11, 0xf0, 0])));
+        assert_eq!((tables.codec(0x11), tables.codec(0x12)), (Codec::H264, Codec::Sections));
+        tables.learn(&Packet::new(&table(0x100, 2, 1, 0, &[0xe0, 0x11, 0xf0, 0])));
+        assert_eq!(tables.codec(0x11), Codec::Sections);
+    }
+
+    #[test]
+    fn a_pid_that_was_a_pmt_is_what_the_next_encoders_tables_say_though_their_version_is_the_same() {
+        let mut tables = Tables::new();
+        tables.learn(&Packet::new(&table(0, 0, 1, 0, &PAT[..4])));
+        tables.learn(&Packet::new(&table(0x100, 2, 1, 0, &[0xe2, 1, 0xf0, 0, 0x1b, 0xe2, 1, 0xf0, 0])));
+        assert_eq!((tables.codec(0x100), tables.codec(0x201)), (Codec::Tables, Codec::H264));
+        tables.learn(&Packet::new(&table(0, 0, 1, 0, &[0, 1, 0xf0, 0x00])));
+        assert_eq!([0x100, 0x201, 0x1000].map(|pid| tables.codec(pid)), {
+            [Codec::Unknown, Codec::Unknown, Codec::Tables]
+        });
+        let pmt = [0xe1, 0, 0xf0, 0, 0x1b, 0xe1, 0, 0xf0, 0, 0x0f, 0xe1, 1, 0xf0, 0];
+        tables.learn(&Packet::new(&table(0x1000, 2, 1, 0, &pmt)));
+        assert_eq!((tables.codec(0x100), tables.codec(0x101)), (Codec::H264, Codec::Audio));
+        assert_eq!(tables.programs().0, 1);
     }
 
     #[test]
@@ -289,6 +320,6 @@ mod tests {
         packet[15] ^= 1;
         let mut tables = Tables::new();
         tables.learn(&Packet::new(&packet));
-        assert_eq!(tables.codec(0x100), Codec::Other);
+        assert_eq!(tables.codec(0x100), Codec::Unknown);
     }
 }

@@ -3,11 +3,22 @@ use super::{PACKET, SYNC};
 /// Sync bytes in a row that prove a packet boundary.
 const PROOF: usize = 3;
 
+/// The same of packets that are not at the very beginning, or have bytes between them.
+const SURE: usize = 5;
+/// The same of an input that was taken for something else.
+const VERY_SURE: usize = 8;
+/// From one sync byte to the next: bare packets; with four bytes in front (M2TS); with 16 for error correction behind.
+const SIZES: [usize; 3] = [PACKET, 192, 204];
+
 /// Finds the packet boundaries of a transport stream that comes in pieces of any size.
 ///
 /// Holds less than three packets plus one piece.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct PacketSync {
+    /// From one packet's first byte to the next one's.
+    size: usize,
+    /// Bytes behind the last packet that are still to be skipped.
+    between: usize,
     held: Vec<u8>,
     /// How much of `held` has been handed out or skipped.
     at: usize,
@@ -15,10 +26,23 @@ pub struct PacketSync {
     garbage: u64,
 }
 
+impl Default for PacketSync {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl PacketSync {
-    /// A finder that has seen nothing.
-    pub fn new() -> Self {
-        Self::default()
+    /// A finder of packets that follow each other closely.
+    pub const fn new() -> Self {
+        Self::of_size(PACKET)
+    }
+
+    /// A finder of packets each of which begins `size` bytes after the one before, at least 188: 192 of M2TS, 204 with
+    /// error correction. What stands between them is skipped.
+    pub const fn of_size(size: usize) -> Self {
+        let size = if size < PACKET { PACKET } else { size };
+        Self { size, between: 0, held: Vec::new(), at: 0, locked: false, garbage: 0 }
     }
 
     /// Takes the next piece of the stream.
@@ -33,12 +57,15 @@ impl PacketSync {
     /// With `ended`, no more bytes will come, and fewer sync bytes are proof enough.
     pub fn next(&mut self, ended: bool) -> Option<&[u8; PACKET]> {
         loop {
+            let skipped = self.between.min(self.held.len() - self.at);
+            self.at += skipped;
+            self.between -= skipped;
             let rest = &self.held[self.at..];
             if self.locked && rest.first().is_some_and(|byte| *byte != SYNC) {
                 self.locked = false;
             }
             if !self.locked {
-                let (skip, found) = find_boundary(rest, ended);
+                let (skip, found) = find_boundary(rest, self.size, PROOF, ended);
                 self.at += skip;
                 self.garbage += skip as u64;
                 if !found {
@@ -56,6 +83,7 @@ impl PacketSync {
             }
             let start = self.at;
             self.at += PACKET;
+            self.between = self.size - PACKET;
             return self.held[start..].first_chunk();
         }
     }
@@ -66,11 +94,11 @@ impl PacketSync {
     }
 }
 
-/// How many bytes stand before the first boundary, or before the first place that could still become one, and
-/// whether it is proven.
-fn find_boundary(bytes: &[u8], ended: bool) -> (usize, bool) {
-    for (start, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == SYNC) {
-        let mut marks = (1..PROOF).map(|n| bytes.get(start + n * PACKET));
+/// How many bytes stand before the first boundary, or before the first place that could still become one, and `true` if
+/// it is proven by `marks` sync bytes `size` bytes apart.
+fn find_boundary(bytes: &[u8], size: usize, marks: usize, ended: bool) -> (usize, bool) {
+    for start in memchr::memchr_iter(SYNC, bytes) {
+        let mut marks = (1..marks).map(|n| bytes.get(start + n * size));
         if marks.clone().flatten().any(|byte| *byte != SYNC) {
             continue;
         }
@@ -83,14 +111,27 @@ fn find_boundary(bytes: &[u8], ended: bool) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// Returns `true` if `bytes`, the beginning of an input, look like a transport stream; `None` if
-/// more are needed to tell.
-pub(crate) fn looks_like_ts(bytes: &[u8]) -> Option<bool> {
-    let (start, proven) = find_boundary(bytes, false);
+/// Returns the size of the packets, from one to the next, if `bytes`, the beginning of an input, look like a transport
+/// stream.
+pub(crate) fn size_of_ts(bytes: &[u8]) -> Option<usize> {
+    let (start, proven) = find_boundary(bytes, PACKET, PROOF, false);
     if proven && start < PACKET {
-        return Some(true);
+        return Some(PACKET);
     }
-    if start < PACKET && bytes.len() < PACKET * PROOF { None } else { Some(false) }
+    SIZES.into_iter().find(|size| find_boundary(bytes, *size, SURE, false).1)
+}
+
+/// The same of `bytes` somewhere in an input that was taken for something else.
+pub(crate) fn turns_into_ts(bytes: &[u8]) -> Option<usize> {
+    SIZES.into_iter().find(|size| find_boundary(bytes, *size, VERY_SURE, false).1)
+}
+
+/// Bytes within which [`turns_into_ts`] finds packets, if there are any.
+pub(crate) const TURN: usize = VERY_SURE * 204;
+
+/// Returns `true` if more bytes behind `bytes` could make them a transport stream.
+pub(crate) fn could_be_ts(bytes: &[u8]) -> bool {
+    SIZES.into_iter().any(|size| find_boundary(bytes, size, SURE, false).0 < bytes.len())
 }
 
 #[cfg(test)]
@@ -130,6 +171,33 @@ mod tests {
         let (out, garbage) = split(&[&bad]);
         assert_eq!(out.len() as u64 + garbage, bad.len() as u64);
         assert!(out.ends_with(&good[5 * PACKET..]) && out.starts_with(&good[..4 * PACKET]));
+    }
+
+    #[test]
+    fn packets_with_bytes_between_them_are_found_and_the_bytes_are_no_garbage() {
+        for (size, front) in [(192, 4), (204, 0)] {
+            let wrapped = |fill: u8| [vec![0x11; front], packet(fill), vec![0x22; size - PACKET - front]].concat();
+            let stream: Vec<u8> = (0..12).flat_map(wrapped).collect();
+            assert_eq!(size_of_ts(&stream), Some(size));
+            let (mut sync, mut out) = (PacketSync::of_size(size), Vec::new());
+            for piece in stream.chunks(100) {
+                sync.push(piece);
+                while let Some(packet) = sync.next(false) {
+                    out.extend_from_slice(packet);
+                }
+            }
+            assert_eq!((out, sync.garbage()), ((0..12).flat_map(packet).collect::<Vec<_>>(), front as u64));
+        }
+    }
+
+    #[test]
+    fn a_stream_behind_a_header_of_text_is_found_and_noise_is_not() {
+        let stream = [b"HTTP/1.1 200 OK Got it".repeat(14), (0..6).flat_map(packet).collect()].concat();
+        assert_eq!(size_of_ts(&stream), Some(PACKET));
+        let noise: Vec<u8> = (0_u32..60_000).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        assert_eq!((size_of_ts(&noise), turns_into_ts(&noise)), (None, None));
+        assert!(!could_be_ts(b"hello"));
+        assert!(could_be_ts(b"Gabcdef"));
     }
 
     proptest! {
