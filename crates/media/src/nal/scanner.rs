@@ -64,6 +64,8 @@ pub(crate) struct Scanner {
     in_picture: bool,
     /// A recovery point stood in front of the frame.
     entry: bool,
+    /// The frame that is being read is one from which decoding can begin, for that.
+    at_entry: bool,
     /// Frames since the last recovery point.
     since_entry: u32,
 }
@@ -79,6 +81,7 @@ impl Scanner {
             known: false,
             in_picture: false,
             entry: false,
+            at_entry: false,
             since_entry: ENTRIES_APART,
         }
     }
@@ -165,6 +168,9 @@ impl Scanner {
             Part::First(picture) => {
                 self.in_picture = true;
                 self.since_entry = self.since_entry.saturating_add(1);
+                let entry = core::mem::take(&mut self.entry);
+                self.at_entry = entry && self.since_entry > ENTRIES_APART;
+                self.since_entry = if entry { 0 } else { self.since_entry };
                 self.picture(picture, found)
             }
             Part::Rest(picture) => {
@@ -181,12 +187,10 @@ impl Scanner {
 
     fn picture(&mut self, picture: Option<Picture>, found: &mut Vec<Found>) -> bool {
         let Some(mut picture) = picture else { return true };
-        if core::mem::take(&mut self.entry) {
-            // Decoding can begin here, though not with a whole frame: a wave of intra refresh begins.
-            if picture.reference && self.since_entry > ENTRIES_APART {
-                picture.kind = Kind::I;
-            }
-            self.since_entry = 0;
+        if self.at_entry && picture.reference {
+            // Decoding can begin here, though not with a whole frame: a wave of intra refresh begins. That holds for
+            // all its slices.
+            picture.kind = Kind::I;
         }
         found.push(Found::Picture(picture));
         false
@@ -232,6 +236,8 @@ mod tests {
         };
         assert_eq!(kinds(&rare.repeat(2)), "IPPPPPPPPIPPPPPPPP");
         assert_eq!(kinds(&each.repeat(4)), "IPPP");
+        let second_slice = [0, 0, 1, 0x41, 0b0101_0000, 7];
+        assert_eq!(kinds(&[&each[..], &second_slice, &p].concat()), "IIP");
     }
 
     proptest! {
