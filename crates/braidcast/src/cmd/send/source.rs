@@ -8,7 +8,8 @@ use crate::out::live::Live;
 use braidcast_core::Instant;
 use braidcast_driver::{Direction, Driver, InputId};
 use braidcast_gateway::rtp;
-use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Unit};
+use braidcast_media::ts::Codec;
+use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Timing, Unit};
 use braidcast_session::Identity;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -35,6 +36,12 @@ const DATAGRAM: usize = 65_536;
 /// A byte stream that is no transport stream goes in messages of this size.
 const PLAIN_MESSAGE: usize = 16 * 1024;
 
+/// Part of the latency after which what is there of a frame that is long in coming goes.
+const PATIENCE: u32 = 4;
+/// At most, and at least.
+const MOST_PATIENCE: Duration = Duration::from_millis(100);
+const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+
 /// Bytes at its beginning by which a file is known.
 const HEAD: u64 = 64 * 1024;
 
@@ -56,6 +63,8 @@ pub(super) struct Source {
     buf: Vec<u8>,
     /// The reader has nothing more.
     read_all: bool,
+    /// The units know.
+    finished: bool,
     /// The last unit was handed out.
     ended: bool,
     last_read: Instant,
@@ -76,8 +85,8 @@ enum Reader {
 enum Play {
     /// As fast as there is room.
     Freely,
-    /// As it comes, but held back if it comes faster than its own clock runs.
-    AsItComes(Throttle),
+    /// As it comes; a transport stream in a pipe as its own clock says.
+    AsItComes(Option<Throttle>),
     /// At the speed of the recording's own clock.
     Recording(Recording),
 }
@@ -91,6 +100,9 @@ struct Recording {
     packets: Vec<u8>,
     /// What was read before the start.
     head: Vec<u8>,
+    /// From one packet to the next.
+    packet_bytes: usize,
+    timing: Timing,
     /// Whole units, in the order in which they began and were completed.
     ahead: BTreeMap<(Instant, u64), Unit>,
     /// How many there were.
@@ -120,7 +132,7 @@ impl Recording {
 
 impl Source {
     /// Opens `input`. `reliable`: bytes go as they are, as fast as there is room.
-    pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool) -> Outcome<Self> {
+    pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool, latency: Duration) -> Outcome<Self> {
         if reliable && matches!(input, values::Input::Neighbour(_)) {
             return Err(Failure::usage(
                 format!("{input} is live: it cannot wait until everything is delivered"),
@@ -128,6 +140,7 @@ impl Source {
             ));
         }
         let mut source = Self::of(input.to_string(), Reader::open(input, driver.now())?, driver, reliable)?;
+        source.set_patience(latency);
         if matches!(source.reader, Reader::File(_)) {
             if let values::Input::File(path) = input {
                 source.path = Some(path.clone());
@@ -148,11 +161,12 @@ impl Source {
             reader,
             paused: false,
             drained: false,
-            play: if reliable { Play::Freely } else { Play::AsItComes(Throttle::new()) },
+            play: if reliable { Play::Freely } else { Play::AsItComes(None) },
             units: Input::new(if reliable { Format::Plain } else { Format::Auto }, framing),
             stuck: None,
             buf: vec![0; READ.max(DATAGRAM)],
             read_all: false,
+            finished: false,
             ended: false,
             last_read: Instant::ZERO,
             dense: false,
@@ -160,8 +174,15 @@ impl Source {
     }
 
     /// What a program of ours writes in real time into `pipe`.
-    pub(super) fn live(name: String, pipe: File, driver: &mut Driver) -> Outcome<Self> {
-        Self::of(name, Reader::Pipe(pipe), driver, false)
+    pub(super) fn live(name: String, pipe: File, driver: &mut Driver, latency: Duration) -> Outcome<Self> {
+        let mut source = Self::of(name, Reader::Pipe(pipe), driver, false)?;
+        source.set_patience(latency);
+        Ok(source)
+    }
+
+    /// A live frame that is longer in coming than a part of the latency goes in parts. Recorded ones are read ahead.
+    fn set_patience(&mut self, latency: Duration) {
+        self.units.set_patience((latency / PATIENCE).clamp(LEAST_PATIENCE, MOST_PATIENCE));
     }
 
     /// What it is called in messages.
@@ -182,10 +203,11 @@ impl Source {
         let mut probe = Input::new(Format::Auto, framing);
         probe.push(Instant::ZERO, &self.buf[..len]);
         probe.finish(Instant::ZERO);
-        if probe.stats().format == Format::Ts {
-            self.units = Input::new(Format::Ts, framing);
+        let found = probe.stats();
+        if found.format == Format::Ts {
+            self.units = Input::like(&found, framing);
             let head = self.buf[..len].to_vec();
-            self.play = Play::Recording(Recording { head, ..Recording::default() });
+            self.play = Play::Recording(Recording { head, packet_bytes: found.packet_bytes, ..Recording::default() });
         } else {
             self.units = Input::new(Format::Plain, framing);
             self.units.push(Instant::ZERO, &self.buf[..len]);
@@ -221,7 +243,7 @@ impl Source {
         self.units = Input::new(Format::Plain, Framing::Stream(PLAIN_MESSAGE));
         self.stuck = None;
         self.play = Play::Freely;
-        (self.read_all, self.ended) = (false, false);
+        (self.read_all, self.finished, self.ended) = (false, false, false);
         Ok(())
     }
 
@@ -240,7 +262,7 @@ impl Source {
         if let Play::Recording(recording) = &mut self.play
             && recording.pacer.is_none()
         {
-            let mut pacer = Pacer::new(now);
+            let mut pacer = Pacer::of_size(now, recording.packet_bytes);
             pacer.push(&std::mem::take(&mut recording.head));
             recording.pacer = Some(pacer);
         }
@@ -249,6 +271,7 @@ impl Source {
     /// Hands on the units that are there or due at `now`, until `hand_on` returns one for lack of
     /// room.
     pub(super) fn pump(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) -> Outcome {
+        self.release(now);
         loop {
             while let Some(unit) = self.stuck.take().or_else(|| self.next_unit(now)) {
                 if let Some(unit) = hand_on(unit) {
@@ -256,7 +279,12 @@ impl Source {
                     return Ok(());
                 }
             }
-            if self.read_all && !matches!(self.play, Play::Recording(_)) {
+            if self.read_all && !matches!(self.play, Play::Recording(_)) && self.waits().is_none() {
+                if !self.finished {
+                    self.finished = true;
+                    self.units.finish(now);
+                    continue;
+                }
                 self.ended = true;
             }
             if self.ended || !self.read_more(now)? {
@@ -275,7 +303,7 @@ impl Source {
 
     /// Reads what is there or due. Returns `true` if there may be more.
     fn read_more(&mut self, now: Instant) -> Outcome<bool> {
-        if self.throttled_until().is_some_and(|at| at > now) {
+        if self.throttled_until(now).is_some_and(|at| at > now) {
             return Ok(false);
         }
         match (&self.reader, &self.play) {
@@ -291,11 +319,13 @@ impl Source {
 
     /// Takes recorded packets that are soon due. Returns `true` if there were any.
     fn play_on(&mut self, now: Instant) -> Outcome<bool> {
-        let Play::Recording(Recording { pacer: Some(pacer), due, packets, ahead, finished, .. }) = &mut self.play
+        let Play::Recording(Recording { pacer: Some(pacer), due, packets, ahead, finished, timing, .. }) =
+            &mut self.play
         else {
             return Ok(false);
         };
         *due = due.or_else(|| pacer.poll(packets));
+        *timing = pacer.timing();
         match *due {
             Some(at) if at > now + AHEAD => Ok(false),
             Some(at) => {
@@ -327,12 +357,22 @@ impl Source {
     fn read_bytes(&mut self, now: Instant) -> Outcome<bool> {
         let len = self.read_stream()?;
         self.last_read = now;
-        if len == 0 {
-            self.units.finish(now);
-        } else {
+        if len > 0 {
             self.take(now, len);
         }
+        self.refuse_container()?;
         Ok(true)
+    }
+
+    /// A file format that comes through a pipe, to be sent live, is refused: one loss makes useless what is behind it.
+    fn refuse_container(&self) -> Outcome {
+        let Some(container) = self.units.container().filter(|_| !matches!(self.play, Play::Freely)) else {
+            return Ok(());
+        };
+        Err(Failure::new(
+            format!("{} is {}, not MPEG-TS: it would not survive a single loss", self.name, container.name()),
+            "make a stream of it: ffmpeg -i - -c copy -f mpegts - | braidcast send - …; or send it whole with --reliable",
+        ))
     }
 
     fn read_datagram(&mut self, now: Instant) -> Outcome<bool> {
@@ -402,13 +442,30 @@ impl Source {
     }
 
     fn take(&mut self, now: Instant, len: usize) {
-        self.units.push(now, &self.buf[..len]);
-        if let Play::AsItComes(throttle) = &mut self.play
-            && matches!(self.reader, Reader::Pipe(_))
-            && self.units.stats().format == Format::Ts
-        {
-            throttle.see(now, &self.buf[..len]);
+        if let Play::AsItComes(Some(throttle)) = &mut self.play {
+            return throttle.take(now, &self.buf[..len], |piece| self.units.push(now, piece));
         }
+        self.units.push(now, &self.buf[..len]);
+        let stats = self.units.stats();
+        if let (Play::AsItComes(throttle), Reader::Pipe(_), Format::Ts) = (&mut self.play, &self.reader, stats.format) {
+            // What made it known goes as it came.
+            throttle.insert(Throttle::new(stats.packet_bytes)).take(now, &self.buf[..len], |_| {});
+        }
+    }
+
+    /// Hands what waits for its clock to the units, if it is due, and lets go what waited for more for long.
+    fn release(&mut self, now: Instant) {
+        if let Play::AsItComes(throttle) = &mut self.play {
+            throttle.iter_mut().for_each(|it| it.release(now, |piece| self.units.push(now, piece)));
+            if self.units.poll_timeout().is_some_and(|at| at <= now) {
+                self.units.push(now, &[]);
+            }
+        }
+    }
+
+    /// Something still waits for its clock.
+    fn waits(&self) -> Option<Instant> {
+        if let Play::AsItComes(Some(throttle)) = &self.play { throttle.next() } else { None }
     }
 
     /// Reads into the buffer and notes the end.
@@ -437,7 +494,7 @@ impl Source {
 
     /// Waits for the input, or not, as there is room and time.
     pub(super) fn watch(&mut self, now: Instant, driver: &mut Driver) -> Outcome {
-        let held_back = self.throttled_until().is_some_and(|at| at > now);
+        let held_back = self.throttled_until(now).is_some_and(|at| at > now);
         let wanted = self.stuck.is_none() && !held_back && !self.read_all;
         if let Some(token) = self.token
             && self.paused == wanted
@@ -459,12 +516,12 @@ impl Source {
         Ok(())
     }
 
-    fn throttled_until(&self) -> Option<Instant> {
-        if let Play::AsItComes(throttle) = &self.play { throttle.hold_until() } else { None }
+    fn throttled_until(&mut self, now: Instant) -> Option<Instant> {
+        if let Play::AsItComes(Some(throttle)) = &mut self.play { throttle.hold_until(now) } else { None }
     }
 
     /// When to [`pump`](Self::pump) again without being told by the driver.
-    pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
+    pub(super) fn next_due(&mut self, now: Instant) -> Option<Instant> {
         match &self.reader {
             Reader::Neighbour(neighbour) => return neighbour.next().filter(|_| !self.ended),
             Reader::Rtp(_, rtp) => return rtp.timeout().filter(|_| !self.ended),
@@ -473,13 +530,19 @@ impl Source {
         match &self.play {
             _ if self.stuck.is_some() || self.ended => None,
             Play::Recording(recording) => recording.next(),
-            Play::AsItComes(_) => self.throttled_until().filter(|at| *at > now),
+            Play::AsItComes(_) => {
+                let reads = self.throttled_until(now).filter(|at| *at > now);
+                [reads, self.waits(), self.units.poll_timeout()].into_iter().flatten().min()
+            }
             Play::Freely => None,
         }
     }
 
     /// Ends the input early: what was read, and is due, completes its units.
     pub(super) fn stop(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) {
+        if let Play::AsItComes(Some(throttle)) = &mut self.play {
+            throttle.clear();
+        }
         self.units.finish(now);
         while let Some(unit) = self.stuck.take().or_else(|| self.next_unit(now)) {
             let _no_room = hand_on(unit);
@@ -497,6 +560,24 @@ impl Source {
     /// When a live input was read last.
     pub(super) fn last_read(&self) -> Instant {
         self.last_read
+    }
+
+    /// How many programs there are, and what their PIDs carry.
+    pub(super) fn programs(&self) -> (usize, Vec<Codec>) {
+        self.units.programs()
+    }
+
+    /// What is to be said of a recording's clock, if it is not the usual one.
+    pub(super) fn clock(&self) -> &'static str {
+        match self.play {
+            Play::Recording(Recording { timing: Timing::Times(_), .. }) => {
+                "; without a clock (PCR), so played by its presentation times"
+            }
+            Play::Recording(Recording { timing: Timing::Nothing, .. }) => {
+                "; without any clock, so sent at once (with --reliable nothing of it is lost)"
+            }
+            _ => "",
+        }
     }
 
     /// What the input consisted of.
