@@ -26,6 +26,14 @@ impl LossMeter {
         self.last_lost = lost;
     }
 
+    /// A packet that counts as lost arrived after all.
+    pub fn on_late_arrival(&mut self) {
+        let lost = (self.lost - 1.0).max(0.0);
+        // Bursts as long as before: which one it was of is not known any more.
+        self.bursts *= lost / self.lost.max(1.0);
+        self.lost = lost;
+    }
+
     /// Counts `packets` whose outcome is known, of which `lost` were lost, in `bursts` of
     /// neighbours. For those who have counters only. What redundancy repaired counts as lost: else
     /// redundancy that works would seem needless.
@@ -322,6 +330,9 @@ mod tests {
         (0..100).for_each(|_| counters.on_packets(50, 2, 1));
         let (loss, burst) = counters.fit().unwrap();
         assert!((0.039..0.041).contains(&loss) && (burst - 2.0).abs() < 1e-9, "{loss} {burst}");
+        (0..100).for_each(|_| counters.on_late_arrival());
+        let (half, burst) = counters.fit().unwrap();
+        assert!((loss - half - 100.0 / 2000.0).abs() < 0.03 && (burst - 2.0).abs() < 1e-9, "{half} {burst}");
         (0..200).for_each(|_| counters.on_packets(100, 0, 0));
         assert!(counters.fit().unwrap().0 < 1e-4, "long ago");
     }

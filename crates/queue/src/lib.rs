@@ -24,6 +24,10 @@
 
 mod bag;
 mod broken;
+mod by_frame;
+mod knobs;
+pub use knobs::{knob, debug};
+pub use by_frame::Curve;
 mod by_worth;
 mod fifo;
 mod fifo_timed;
@@ -115,4 +119,26 @@ pub trait SendQueue<M>: fmt::Debug + Send {
 
     /// Notes that bytes of padding were sent.
     fn padded(&mut self, _bytes: usize) {}
+
+    /// Returns `true` if it lays what waits over paths.
+    fn lays_out(&self) -> bool {
+        false
+    }
+
+    /// Lays what waits over paths with these curves. What is not worth sending any more is appended
+    /// to `gone`.
+    fn lay_out(&mut self, _now: braidcast_core::Instant, _curves: &[Curve], _gone: &mut Vec<Discard<M>>) {}
+
+    /// The message that a path goes on with.
+    fn next_over(&self, _path: usize) -> Option<(&Tag, &M)> {
+        None
+    }
+
+    /// `bytes` of a message left over the path, and `left` are left of it.
+    fn on_cut(&mut self, _path: usize, _bytes: usize, _left: usize, _is_it: &dyn Fn(&M) -> bool) {}
+
+    /// A message is gone. Returns `true` if it was here.
+    fn forget(&mut self, _is_it: &dyn Fn(&M) -> bool) -> bool {
+        false
+    }
 }

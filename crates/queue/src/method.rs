@@ -1,3 +1,4 @@
+use crate::by_frame::ByFrame;
 use crate::by_worth::{ByWorth, finished_at, sending_rank};
 use crate::fifo::Fifo;
 use crate::fifo_timed::FifoTimed;
@@ -46,6 +47,8 @@ pub enum Method {
     InTime,
     /// What brings most to what can be shown, whole and in time or not at all.
     ByWorth,
+    /// What brings most to what can be shown, laid over the paths when it comes.
+    ByFrame,
 }
 
 impl Method {
@@ -64,6 +67,7 @@ impl Method {
             Self::KeepAlive => Box::new(KeepAlive::new(limits)),
             Self::InTime => Box::new(InTime::new(limits)),
             Self::ByWorth => Box::new(ByWorth::new(limits)),
+            Self::ByFrame => Box::new(ByFrame::new(limits)),
             Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),
         }
     }
@@ -82,7 +86,8 @@ impl Method {
             | Self::KeepAlive
             | Self::Weighted
             | Self::InTime
-            | Self::ByWorth => true,
+            | Self::ByWorth
+            | Self::ByFrame => true,
         }
     }
 
@@ -90,7 +95,7 @@ impl Method {
     /// begun must be in time; otherwise it is abandoned. `None`: its length does not matter.
     pub const fn finished_at(self, tag: &Tag) -> Option<f64> {
         match self {
-            Self::ByWorth => finished_at(tag),
+            Self::ByWorth | Self::ByFrame => finished_at(tag),
             _ => None,
         }
     }
@@ -98,7 +103,7 @@ impl Method {
     /// Returns which messages go before others once they are taken out: 0 first. Those of a number take turns.
     pub const fn rank(self, tag: &Tag) -> u8 {
         match self {
-            Self::ByWorth => sending_rank(tag),
+            Self::ByWorth | Self::ByFrame => sending_rank(tag),
             _ if self.heeds_priority() => tag.priority.get(),
             _ => 0,
         }
@@ -117,7 +122,8 @@ impl Method {
             | Self::KeepAlive
             | Self::Weighted
             | Self::InTime
-            | Self::ByWorth => true,
+            | Self::ByWorth
+            | Self::ByFrame => true,
         }
     }
 }
@@ -138,6 +144,7 @@ named! {
         "weighted" => Weighted,
         "in-time" => InTime,
         "by-worth" => ByWorth,
+        "by-frame" => ByFrame,
     }
 }
 

@@ -361,6 +361,10 @@ impl Controller for Live {
         })
     }
 
+    fn measured_rate(&self) -> Option<f64> {
+        Some(self.rate.get()).filter(|rate| *rate > 0.0)
+    }
+
     fn delivery_rate(&self) -> Option<f64> {
         let rate = self.rate.get();
         let doubt = if self.rate.is_known { 1.0 } else { 1.5 };

@@ -169,6 +169,11 @@ pub trait Controller: fmt::Debug + Send {
         None
     }
 
+    /// The same without a margin for what it may not know yet.
+    fn measured_rate(&self) -> Option<f64> {
+        self.delivery_rate()
+    }
+
     /// Bytes acknowledged since the last loss or between the two before it, whichever is more; 0 if nobody counts them.
     fn between_losses(&self) -> u64 {
         0

@@ -22,6 +22,8 @@ pub enum SchedulerKind {
     /// Of the paths with room, the one over which a packet arrives first, unless it would arrive
     /// sooner over one that is full.
     EarliestDelivery,
+    /// The send queue says what goes over which path.
+    ByFrame,
     /// Delay-aware: over each path goes what arrives there in order, behind what quicker paths carry meanwhile.
     Daps,
     /// A slow path is used as long as it would not fill the receive window before the quickest path could.
@@ -41,6 +43,7 @@ braidcast_core::named! {
         "fill-in-turn" => FillInTurn,
         "lowest-delay" => LowestDelay,
         "earliest-delivery" => EarliestDelivery,
+        "by-frame" => ByFrame,
         "daps" => Daps,
         "blest" => Blest,
         "ecf" => Ecf,
@@ -56,7 +59,7 @@ impl SchedulerKind {
             Self::RoundRobin => Box::new(RoundRobin::default()),
             Self::FillInTurn => Box::new(FillInTurn::default()),
             Self::LowestDelay => Box::new(LowestDelay),
-            Self::EarliestDelivery => Box::new(EarliestDelivery),
+            Self::EarliestDelivery | Self::ByFrame => Box::new(EarliestDelivery),
             Self::Daps => Box::new(Daps),
             Self::Blest => Box::new(Blest::default()),
             Self::Ecf => Box::new(Ecf::default()),

@@ -17,7 +17,7 @@ use core::time::Duration;
 pub(super) struct Avoided(u32);
 
 impl Avoided {
-    const BITS: usize = u32::BITS as usize;
+    pub(super) const BITS: usize = u32::BITS as usize;
 
     pub(super) const fn has(self, index: PathIndex) -> bool {
         index.get() < Self::BITS && self.0 >> index.get() & 1 == 1
@@ -109,6 +109,9 @@ impl Open {
 
     /// Returns `true` if there is something for the path `index`, as far as the queue is concerned.
     pub(super) fn suits(&self, now: Instant, index: PathIndex) -> bool {
+        if self.goes_by_frame() {
+            return self.suits_by_frame(index);
+        }
         if self.queue.front().is_none() {
             return true;
         }
@@ -126,6 +129,9 @@ impl Open {
     /// Looks for which of the paths that are `ready` there is nothing.
     pub(super) fn choose(&mut self, now: Instant, ready: impl Iterator<Item = PathIndex>) {
         self.avoided = Avoided::default();
+        if self.goes_by_frame() {
+            return self.choose_by_frame(now, ready);
+        }
         if self.queue.front().is_none() {
             return;
         }

@@ -12,6 +12,7 @@
 
 mod abandon;
 mod asconf;
+mod by_frame;
 mod association;
 mod choose;
 mod chunk;
@@ -164,6 +165,7 @@ struct Open {
 struct Scratch {
     ack: AckScratch,
     views: Vec<PathView>,
+    curves: Vec<braidcast_queue::Curve>,
     candidates: Vec<Candidate>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,

@@ -12,6 +12,10 @@ use core::time::Duration;
 /// How a peer is told that its acknowledgements are not to be believed.
 const LIE: &str = "acknowledged data that was never sent";
 
+/// What is acknowledged within this share of the shortest round trip was made up for by redundancy
+/// over a quicker path. Should the way become shorter at once, by less than the rest, it is noticed.
+const SURELY: f64 = 0.75;
+
 /// What one SACK said, gathered before it is acted on; kept between calls so that nothing is allocated.
 #[derive(Debug, Default)]
 pub(super) struct AckScratch {
@@ -95,8 +99,11 @@ impl Open {
         for acked in &report.chunks {
             let Some((index, order)) = acked.place else { continue };
             let orders = (order, self.ledger.next_order(index));
+            let earliest = redundant.then(|| acked.sent + self.shortest(index, arrived).mul_f64(SURELY));
             let news = &mut paths[index.get()].news;
-            if self.paths[index].on_chunk_acked(now, orders, acked, redundant, index == arrived, news) {
+            let made_up = self.paths[index].on_chunk_acked(now, orders, acked, earliest, index == arrived, news);
+            if let Some(counts) = made_up {
+                self.note_made_up_for(acked.tsn, index, counts);
                 self.note_repaired(now, index, order);
             }
         }
@@ -135,6 +142,11 @@ impl Open {
         if there == back || !self.sends_redundancy() {
             return Duration::ZERO;
         }
+        self.shortest(there, back)
+    }
+
+    /// Half of the shortest round trip over each of both paths.
+    fn shortest(&self, there: PathIndex, back: PathIndex) -> Duration {
         [there, back].iter().filter_map(|&path| self.paths[path].rtt().min()).sum::<Duration>() / 2
     }
 
@@ -207,11 +219,13 @@ impl Open {
     /// Duplicates mean repeats that were not needed; they widen the reordering window of the path they took.
     fn note_duplicates(&mut self, sack: &Sack<'_>) {
         self.journal.stats.duplicates_reported += sack.duplicates.len() as u64;
-        for tsn in sack.duplicates.iter().map(|wire| self.ledger.unwrap(wire)) {
+        for wire in sack.duplicates.iter() {
+            let tsn = self.ledger.unwrap(wire);
             let again = self.ledger.was_sent_again(tsn);
             self.journal.stats.spurious_retransmissions += u64::from(again);
             if self.fec.is_some() && !again {
-                continue; // Redundancy overtook it.
+                self.note_overtaken(tsn);
+                continue;
             }
             let chunk = self.ledger.get(tsn).filter(|chunk| chunk.has_message());
             let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece().message).copied);

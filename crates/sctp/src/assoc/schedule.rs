@@ -120,6 +120,12 @@ impl Open {
     /// The same, for the paths that are ready. A lost chunk is judged by its own deadline, and
     /// waits for none of the new data.
     fn first_repeat(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<PathIndex> {
+        if self.goes_by_frame() {
+            let active = views.iter().enumerate().filter(|(_, view)| view.active);
+            let firsts = active.map(|(place, _)| (place, self.curve(now, PathIndex::new(place)).first));
+            let (soonest, _) = firsts.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|&(place, _)| views[place].ready)?;
+            return (!self.ledger.has_no_repeats()).then(|| PathIndex::new(soonest));
+        }
         let Self { scheduler, ledger, options, queue, .. } = self;
         let waiting = Waiting { again: true, ..waiting };
         let lost = |tsn| {
@@ -147,6 +153,10 @@ impl Open {
         }
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             view.ready = self.suits_new(PathIndex::new(place));
+        }
+        if self.goes_by_frame() {
+            let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
+            return ready.min_by_key(|(_, view)| view.forward_delay.map(|it| it.mean)).map(|(at, _)| PathIndex::new(at));
         }
         let view = View { now, paths: views, waiting };
         let mut picked = self.scheduler.pick(&view).map(PathIndex::new);

@@ -284,8 +284,12 @@ impl Open {
             let most = self.paths.common_mtu() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve();
             let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
-            self.admit(now, index, worth_it);
-            let Some((key, left)) = self.queue.peek_ahead(self.lead) else { break };
+            let by_frame = self.goes_by_frame();
+            if !by_frame {
+                self.admit(now, index, worth_it);
+            }
+            let next = if by_frame { self.queue.peek_over(index.get()) } else { self.queue.peek_ahead(self.lead) };
+            let Some((key, left)) = next else { break };
             if !self.queue.is_worth_sending(self.prospect_for(now, key), key, 0)
                 && (self.agreed.forward_tsn || self.queue.is_untouched(key))
             {
@@ -296,7 +300,9 @@ impl Open {
             if !worth_it(left) {
                 break;
             }
-            let Some(piece) = self.queue.cut_ahead(self.lead, room) else { break };
+            let piece =
+                if by_frame { self.queue.cut_over(index.get(), room) } else { self.queue.cut_ahead(self.lead, room) };
+            let Some(piece) = piece else { break };
             if self.options.limits.skip_tsns && self.agreed.forward_tsn && self.queue.waiting_bytes() > 0 {
                 self.ledger.leave_out(now, &mut self.rng, piece);
             }

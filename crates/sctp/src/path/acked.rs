@@ -74,35 +74,43 @@ impl News {
 
 impl Path {
     /// A chunk that was last sent over this path, in place `order`, was acknowledged; `next` is the
-    /// place that the next one gets. `redundant`: redundancy is sent; `returned_here`: the SACK
-    /// came back over this path. Returns whether redundancy seems to have made up for the chunk.
+    /// place that the next one gets. `earliest`: redundancy is sent, and nothing that took this path
+    /// is acknowledged before then; `returned_here`: the SACK came back over this path. Returns
+    /// something if redundancy seems to have made up for the chunk: `true` if that counts as a loss.
     pub(crate) fn on_chunk_acked(
         &mut self,
         now: Instant,
         (order, next): (Order, Order),
         acked: &Acked,
-        redundant: bool,
+        earliest: Option<Instant>,
         returned_here: bool,
         news: &mut News,
-    ) -> bool {
+    ) -> Option<bool> {
         match acked.was {
             Was::InFlight { awaited } => {
                 let copied = acked.copied.is_some_and(|answers| now >= answers);
-                let made_up_for = redundant && !copied && order < self.acked_order;
-                self.note_fate(Some(made_up_for));
+                let too_soon = earliest.is_some_and(|earliest| now < earliest);
+                let made_up_for = earliest.is_some() && !copied && (too_soon || order < self.acked_order);
+                let counts = self.note_fate(Some(made_up_for));
                 news.acked += acked.len;
                 news.advanced |= awaited;
                 if copied {
                     // Perhaps the copy alone arrived: that says next to nothing about this path.
                     news.highest_copied = news.highest_copied.max(Some(order));
-                    return false;
+                    return None;
+                }
+                if too_soon {
+                    self.stats.repaired_chunks += 1;
+                    return Some(counts); // As long as it is on its way it says nothing of those before it, either.
                 }
                 news.highest_order = news.highest_order.max(Some(order));
                 if made_up_for {
                     // Perhaps it never arrived: that says nothing about the path's rate, delay and MTU.
                     self.stats.repaired_chunks += 1;
-                    return true;
+                    return Some(counts);
                 }
+                let base = self.shortest_round_trip().unwrap_or_default();
+                self.note_lateness((now - acked.sent).saturating_sub(base));
                 self.rates.on_delivered(now, acked.sent, acked.stamp, acked.len);
                 if let Some(size) = self.sizes.of(order) {
                     self.pmtu.on_delivered(size);
@@ -129,7 +137,7 @@ impl Path {
             }
             Was::GivenUp => news.without_credit = true,
         }
-        false
+        None
     }
 
     /// The data in place `order` arrived.
@@ -287,12 +295,32 @@ impl Path {
     /// A chunk sent over this path was acknowledged or lost, or `None`: nothing was heard of it in
     /// time. What a path does with packets that does not answer cannot be told: most may arrive
     /// yet. What is lost while a queue stands was dropped there: redundancy would make the queue
-    /// longer.
-    pub(crate) fn note_fate(&mut self, lost: Option<bool>) {
+    /// longer. Returns `true` if it counts as a loss that redundancy is to make up for.
+    pub(crate) fn note_fate(&mut self, lost: Option<bool>) -> bool {
         self.loss_rate += (f32::from(u8::from(lost != Some(false))) - self.loss_rate) / 64.0;
+        let counts = lost == Some(true) && !self.has_long_queue();
         if let Some(lost) = lost {
-            self.losses.on_packet(lost && !self.has_long_queue());
+            self.losses.on_packet(counts);
             self.known = (self.known.0 + 1, self.known.1 + u64::from(lost));
+        }
+        counts
+    }
+
+    /// What redundancy made up for arrived after all, and [counted as a loss](Self::note_fate) or
+    /// not.
+    pub(crate) fn on_late_arrival(&mut self, counted: bool) {
+        self.loss_rate = (self.loss_rate - 1.0 / 64.0).max(0.0);
+        if counted {
+            self.losses.on_late_arrival();
+        }
+        self.known.1 = self.known.1.saturating_sub(1);
+        self.stats.repaired_chunks = self.stats.repaired_chunks.saturating_sub(1);
+    }
+
+    /// A chunk came in time or late.
+    fn note_lateness(&mut self, late: Duration) {
+        for (share, bound) in self.lateness.iter_mut().zip(braidcast_queue::Curve::LATE) {
+            *share += (f64::from(u8::from(late.as_secs_f64() > bound)) - *share) / 256.0;
         }
     }
 
@@ -307,6 +335,9 @@ impl Path {
     pub(crate) fn on_lost(&mut self, chunks: u64, cause: LossCause) {
         for _ in 0..chunks {
             self.note_fate((cause == LossCause::Reported).then_some(true));
+            if cause != LossCause::Reported {
+                self.note_lateness(Duration::from_millis(if cause == LossCause::Silence { 200 } else { 1000 }));
+            }
         }
         if cause != LossCause::Silence {
             self.stats.lost_chunks += chunks;

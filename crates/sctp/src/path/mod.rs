@@ -113,6 +113,8 @@ pub(crate) struct Path {
     burst: u32,
     /// Share of the chunks that were lost of late; each one weighs 1/64.
     loss_rate: f32,
+    /// The share of chunks that came later than expected.
+    lateness: [f64; 4],
     /// How many were lost of late, and in what bursts.
     losses: LossMeter,
     /// Packets of which it is known whether they arrived, and how many did not.
@@ -190,6 +192,7 @@ impl Path {
             acked_order: Order::FIRST,
             burst: 0,
             loss_rate: 0.0,
+            lateness: [0.0; 4],
             losses: LossMeter::default(),
             known: (0, 0),
             recovery: None,
@@ -349,6 +352,28 @@ impl Path {
             return Some(rate);
         }
         Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
+    }
+
+    /// Bytes per second that it delivers as far as it is known, without doubt.
+    pub(crate) fn known_rate(&self) -> Option<f64> {
+        self.cc.measured_rate().or_else(|| self.rate())
+    }
+
+    /// The share of packets that came later than forecast.
+    pub(crate) const fn lateness(&self) -> [f64; 4] {
+        self.lateness
+    }
+
+    /// The window still doubles.
+    pub(crate) fn rate_is_lower_bound(&self) -> bool {
+        self.cc.in_slow_start()
+    }
+
+    /// The share of packets lost of late.
+    pub(crate) fn losses_of_late(&self) -> f64 {
+        let known = (self.known.0 as f64).min(1000.0);
+        let lost = self.losses.fit().map_or(0.0, |(loss, _)| loss);
+        (known * lost + 0.9) / (known + 30.0)
     }
 
     /// Bytes per second that it delivers now, if it has enough to deliver: [`rate`](Self::rate) is

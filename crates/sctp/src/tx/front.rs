@@ -1,6 +1,7 @@
 use super::{Message, MessageKey};
 use crate::api::{Options, Priority, QueueScope};
-use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
+use braidcast_core::Instant;
+use braidcast_queue::{Curve, Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
 
 /// A path that has room, as a queue sees it.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +71,46 @@ impl Front {
         self.method.finished_at(tag)
     }
 
+    /// Nothing is in it, begun or not.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.levels[0].is_empty()
+    }
+
+    /// Returns `true` if it lays what waits over paths.
+    pub(crate) fn lays_out(&self) -> bool {
+        self.is_alone() && self.levels[0].lays_out()
+    }
+
+    /// Lays what waits over the paths with these curves.
+    pub(crate) fn lay_out(&mut self, now: Instant, curves: &[Curve]) {
+        self.levels[0].lay_out(now, curves, &mut self.gone);
+    }
+
+    /// The message that a path goes on with.
+    pub(crate) fn next_over(&self, path: usize) -> Option<(&Tag, MessageKey)> {
+        self.levels[0].next_over(path).map(|(tag, &key)| (tag, key))
+    }
+
+    /// A message leaves the queue in parts; this is the first.
+    pub(crate) fn on_begun(&mut self, len: usize) {
+        (self.len, self.bytes) = (self.len - 1, self.bytes - len);
+    }
+
+    /// `bytes` of a message left over the path, and `left` are left of it.
+    pub(crate) fn on_cut(&mut self, path: usize, key: MessageKey, bytes: usize, left: usize) {
+        self.levels[0].on_cut(path, bytes, left, &|&it| it == key);
+    }
+
+    /// The next discarded message.
+    pub(crate) fn next_gone(&mut self) -> Option<(MessageKey, usize, Why)> {
+        self.gone.pop().map(|Discard { why, tag, message }| (message, tag.len, why))
+    }
+
     /// A message that was taken out did not arrive in time after all.
-    pub(crate) fn on_lost(&mut self, message: &Message) {
+    pub(crate) fn on_lost(&mut self, message: &Message, key: MessageKey) {
+        if self.lays_out() && self.levels[0].forget(&|&it| it == key) && message.is_untouched() {
+            self.on_begun(message.payload.len());
+        }
         self.on_frame_lost(message.priority, &message.tag());
     }
 

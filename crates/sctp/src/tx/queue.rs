@@ -3,6 +3,7 @@ mod before;
 mod crowded;
 mod express;
 mod fair;
+mod over;
 mod paused;
 mod settled;
 mod turns;
@@ -115,6 +116,11 @@ impl Message {
     #[cfg(debug_assertions)]
     pub(super) const fn chunks(&self) -> u32 {
         self.chunks
+    }
+
+    /// Nothing of it was cut.
+    pub(crate) const fn is_untouched(&self) -> bool {
+        self.taken == 0
     }
 
     /// Returns `true` if it must be at the receiver by some time.
@@ -478,7 +484,7 @@ impl SendQueue {
         self.forget_deadline(key);
         let message = &mut self.messages[key.place()];
         if let Some(front) = &mut self.front {
-            front.on_lost(message);
+            front.on_lost(message, key);
         }
         if message.is_cut() {
             return;

@@ -8,7 +8,7 @@ use braidcast_sctp::wire::chunk::{Data, Redundancy, kind};
 use braidcast_sctp::wire::{Chunk, Packet};
 use braidcast_sctp::{
     Artx, ArtxFrom, Code, Endpoint, Event, FecLosses, FecWindow, LossDetection, Options, Reliability, RtoBounds,
-    SendOptions, Stats,
+    SchedulerKind, SendOptions, Stats,
 };
 use braidcast_sim::link::{LinkModel, Loss, QueueLimit};
 use braidcast_sim::{Duplex, TapAction};
@@ -277,6 +277,28 @@ fn what_a_near_path_loses_does_not_wait_for_the_code_of_a_far_one() {
         on_time += pair.server_recv().len();
         assert!(on_time > 995, "{loss_detection}: {on_time} of 1000");
     }
+}
+
+#[test]
+fn what_redundancy_overtakes_is_not_lost() {
+    // A path that loses nothing, as far as the near one's redundancy reaches before its chunks do.
+    let options = Options::live().with(|it| {
+        it.redundancy.fec_receive = true;
+        it.paths.scheduler = SchedulerKind::RoundRobin;
+    });
+    let far = Duplex::both(link(2, 150));
+    let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 10)), far]);
+    let paths: Vec<_> = pair.on_client(|it, _| it.paths().map(|path| path.id).collect());
+    assert!(pair.on_client(|it, _| it.set_fec_by_path("tetrys:3,2,64".parse().unwrap(), ms(20), |_| 0.5)));
+    for n in 0..2000 {
+        pair.client_send(&pattern(1000, n), SendOptions { unordered: true, ..on(0, Reliability::Lifetime(ms(600))) });
+        pair.run(ms(5));
+        pair.server_recv();
+    }
+    let recovered = pair.on_server(|it, _| it.stats()).recovered_chunks;
+    let (loss, _) = pair.on_client(|it, _| it.recent_losses(paths[1])).unwrap();
+    assert!(recovered > 300, "{recovered}");
+    assert!(loss < 0.02, "{loss}");
 }
 
 #[test]

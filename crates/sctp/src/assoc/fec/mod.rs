@@ -7,6 +7,7 @@
 
 mod artx;
 mod credit;
+mod overtaken;
 mod receive;
 mod send;
 
@@ -18,6 +19,7 @@ use braidcast_core::PathId;
 use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
 use core::time::Duration;
 use credit::Credit;
+use overtaken::Overtaken;
 use std::collections::VecDeque;
 
 /// What an association keeps for its code, once both ends agreed on redundancy.
@@ -27,6 +29,8 @@ pub(super) struct Fec {
     /// Chunks that the range of random coefficients may have.
     range: u16,
     decoder: LinearDecoder,
+    /// What redundancy seems to have made up for, and may be on its way still.
+    overtaken: Overtaken,
     /// Solutions that the decoder did not believe, as far as they are counted.
     inconsistent: u64,
 }
@@ -84,7 +88,7 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer.get(), check);
-        Self { sender: Sender::of(options.redundancy.fec, local), decoder, inconsistent: 0, range }
+        Self { sender: Sender::of(options.redundancy.fec, local), decoder, overtaken: Overtaken::default(), inconsistent: 0, range }
     }
 
     /// Goes on with another code, or none, from the TSN `next` on.

@@ -74,6 +74,13 @@ impl Open {
         if sender.due.is_empty() || !self.state.carries_data() {
             return None;
         }
+        if self.goes_by_frame() && braidcast_queue::knob("K_FECPATH") > 0.5 {
+            let owing = self.paths.for_data().filter(|(_, path)| path.redundancy_owed() > 0.0);
+            let far = |index: PathIndex| self.curve(Instant::ZERO, index).first;
+            if let Some((index, _)) = owing.max_by(|a, b| far(a.0).total_cmp(&far(b.0))) {
+                return Some(index);
+            }
+        }
         let inside = self.options.redundancy.fec_window == FecWindow::Inside;
         let open = self.paths.for_data().filter(|&(index, _)| !inside || self.path_has_room(index));
         let key = |index, path: &Path| (path.redundancy_share(), index == self.paths.last());

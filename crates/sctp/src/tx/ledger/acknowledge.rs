@@ -37,6 +37,7 @@ pub(crate) struct AckReport {
 /// A chunk that was acknowledged for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
+    pub(crate) tsn: Tsn,
     /// The path that it was last sent over, if there still is one, and its place in the order
     /// there.
     pub(crate) place: Option<(PathIndex, Order)>,
@@ -219,7 +220,8 @@ impl Ledger {
         books.journal.chunk_acked(tsn, &chunk, matches!(was, Was::Lost(_)));
         let &Chunk { sent, stamp, .. } = &chunk;
         let copied = chunk.copied.then_some(chunk.copy_answers);
-        report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, stamp, was });
+        let (place, repeated) = (chunk.place(), chunk.repeats > 0);
+        report.chunks.push(Acked { tsn, place, len, sent, repeated, copied, stamp, was });
     }
 
     /// The peer has `tsn`, above a gap, and promised not to drop it: nothing of it need be held
