@@ -21,6 +21,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
         carrier: Carrier::Sctp,
         client: Offer::new(1, Roles::Both, METHOD),
         server: Offer::new(2, Roles::Both, METHOD),
+        bound: [0; 16],
     };
     let limits = Limits { records: u64::from(input.arbitrary::<u8>()?) + 1, ..Limits::default() };
     let mut now = Instant::ZERO;

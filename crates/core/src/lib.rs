@@ -6,6 +6,7 @@
 //! Nothing here does I/O or reads a clock.
 
 mod bytes;
+mod crowd;
 pub mod events;
 mod lobby;
 mod machine;
@@ -15,9 +16,12 @@ mod rng;
 mod roster;
 mod serial;
 mod sliding_sum;
+mod strangers;
 mod time;
+mod words;
 
 pub use bytes::{Reader, Truncated, Writer};
+pub use crowd::crowded_out;
 pub use lobby::Lobby;
 pub use machine::{Datagram, Ecn, Heard, LATE_WAKE, Machine, PathId, Route, SocketId, Transmit};
 pub use misuse::Misuse;
@@ -26,4 +30,6 @@ pub use rng::Rng;
 pub use roster::{Key, Member, Roster, Turn};
 pub use serial::{Serial, Unwrapper};
 pub use sliding_sum::SlidingSum;
+pub use strangers::{Admission, Prefix, Strangers};
 pub use time::Instant;
+pub use words::words;

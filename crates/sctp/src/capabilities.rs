@@ -113,7 +113,15 @@ impl Offer {
             None => offer,
             Some(security) => {
                 let keys = Some(KeyOffer::of(rng.u32(), Roles::Both, &*security.method));
-                Self { keys, zero_checksum: true, auth: false, random: None, chunks: None, hmacs: None, ..offer }
+                Self {
+                    keys,
+                    zero_checksum: options.zero_checksum,
+                    auth: false,
+                    random: None,
+                    chunks: None,
+                    hmacs: None,
+                    ..offer
+                }
             }
         }
     }
@@ -125,16 +133,21 @@ impl Offer {
         Self { keys, ..self }
     }
 
-    /// Our role in the key handshake and what keys depend on, if the association is to be protected.
+    /// Our role in the key handshake and what keys depend on, if the association is to be
+    /// protected: both offers and what is [`bound`](wire::binding).
     ///
     /// # Errors
     /// [`Refusal::Plain`] and [`Refusal::Keys`]: it would not be, and must be.
-    pub(crate) fn agree_on_keys(&self, peer: &Self) -> Result<Option<(Role, Transcript)>, Refusal<'static>> {
+    pub(crate) fn agree_on_keys(
+        &self,
+        peer: &Self,
+        bound: [u8; 16],
+    ) -> Result<Option<(Role, Transcript)>, Refusal<'static>> {
         let Some(ours) = self.keys else { return Ok(None) };
         let theirs = peer.keys.ok_or(Refusal::Plain)?;
         let (role, _) = ours.agree(&theirs)?;
         let (client, server) = if role == Role::Client { (ours, theirs) } else { (theirs, ours) };
-        Ok(Some((role, Transcript { carrier: Carrier::Sctp, client, server })))
+        Ok(Some((role, Transcript { carrier: Carrier::Sctp, client, server, bound })))
     }
 
     /// Returns `true` if the sender of this offer encrypts.

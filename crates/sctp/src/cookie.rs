@@ -49,6 +49,9 @@ pub(crate) struct Cookie {
     pub(crate) peer_offer: Offer,
     /// The addresses that the peer's INIT listed, as far as they count.
     pub(crate) peer_addresses: Addresses,
+    /// What keys depend on ([`binding`](crate::wire::binding)). It is only there if both ends
+    /// encrypt, else zeros.
+    pub(crate) bound: [u8; 16],
 }
 
 /// Why a cookie does not lead to an association.
@@ -103,6 +106,7 @@ impl CookieJar {
         + (2 * 8 + 5 * 4 + 4 * 2 + ROUTE_MAX + 2 * 4)
         + 2 * (2 + Offer::MAX_EMITTED)
         + (2 + Addresses::MAX_EMITTED)
+        + 16
         + MAC;
 
     /// A jar whose secrets are drawn from `rng`, which nobody else should draw from.
@@ -193,6 +197,13 @@ impl Cookie {
         emit_parameters(w, |w| self.local_offer.emit(w));
         emit_parameters(w, |w| self.peer_offer.emit(w));
         emit_parameters(w, |w| self.peer_addresses.emit(w));
+        if self.is_for_keys() {
+            w.bytes(&self.bound);
+        }
+    }
+
+    const fn is_for_keys(&self) -> bool {
+        self.local_offer.encrypts() && self.peer_offer.encrypts()
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -216,7 +227,7 @@ impl Cookie {
             return Ok(None);
         };
         let peer_addresses = Addresses::parse(read_parameters(r)?);
-        Ok(Some(Self {
+        let mut cookie = Self {
             created,
             lifespan,
             local_tag,
@@ -234,7 +245,12 @@ impl Cookie {
             local_offer,
             peer_offer,
             peer_addresses,
-        }))
+            bound: [0; 16],
+        };
+        if cookie.is_for_keys() {
+            cookie.bound = r.array::<16>()?;
+        }
+        Ok(Some(cookie))
     }
 }
 

@@ -10,7 +10,7 @@ const KIND: u8 = 22;
 /// Messages that are longer are refused: a handshake of TLS with one raw public key needs less than 2,000 bytes.
 const MAX_MESSAGE: usize = 16 << 10;
 /// Bytes that may have come ahead of those before them, and the fragments that they may be in.
-const WINDOW: u32 = 32 << 10;
+const WINDOW: u32 = 16 << 10;
 const MAX_AHEAD: usize = 64;
 
 /// What comes is no fragment of key messages.
@@ -18,13 +18,18 @@ const MAX_AHEAD: usize = 64;
 #[error("not a fragment of key messages")]
 pub struct NoFragment;
 
+/// The other end acknowledges no key messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the other end acknowledges no key messages")]
+pub struct Unacknowledged;
+
 /// A stream of messages in each direction, cut into fragments that are repeated until the other end
 /// has them.
 ///
 /// A fragment: 22, how many bytes came (32 bits), where its own bytes stand in the stream (32
 /// bits), the bytes. In the stream each message stands behind its length (16 bits).
 ///
-/// Memory: 32 KiB, and what was not acknowledged.
+/// Memory: 48 KiB of what came, [`MAX_OUT`](Self::MAX_OUT) of what was not acknowledged.
 #[derive(Debug)]
 pub struct Courier {
     /// What the other end has not acknowledged, from `acknowledged` on.
@@ -69,11 +74,21 @@ impl Courier {
         (self.pause, self.first_pause) = (pause, pause);
     }
 
+    /// Bytes that may wait for an acknowledgement: several changes of keys.
+    pub const MAX_OUT: usize = 64 << 10;
+
     /// Takes a message to be carried.
-    pub fn push(&mut self, message: &[u8]) {
+    ///
+    /// # Errors
+    /// [`Unacknowledged`]: the other end has acknowledged nothing for so long that it never will.
+    pub fn push(&mut self, message: &[u8]) -> Result<(), Unacknowledged> {
         debug_assert!(message.len() <= MAX_MESSAGE, "key messages are short");
+        if self.out.len() + message.len() > Self::MAX_OUT {
+            return Err(Unacknowledged);
+        }
         self.out.extend((message.len() as u16).to_be_bytes());
         self.out.extend(message);
+        Ok(())
     }
 
     fn unsent(&self) -> usize {
@@ -138,7 +153,8 @@ impl Courier {
     fn take(&mut self, at: u32, bytes: &[u8]) {
         let ahead = at.wrapping_sub(self.expected);
         if ahead != 0 && ahead <= WINDOW {
-            if self.ahead.len() < MAX_AHEAD && bytes.len() <= WINDOW as usize {
+            let held: usize = self.ahead.values().map(Vec::len).sum();
+            if self.ahead.len() < MAX_AHEAD && held + bytes.len() <= WINDOW as usize {
                 self.ahead.entry(at).or_insert_with(|| bytes.to_vec());
             }
             return;

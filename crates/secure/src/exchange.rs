@@ -51,14 +51,20 @@ pub struct Transcript {
     pub client: Offer,
     /// What its server had offered.
     pub server: Offer,
+    /// Half of the SHA-256 of all else that both said in clear and that shapes the association, as
+    /// this end said and heard it. If somebody in between changed any of it, the ends have
+    /// different values, and no keys come of it.
+    pub bound: [u8; 16],
 }
 
 impl Transcript {
     /// Context of the exporter for one key (draft-porfiri-tsvwg-sctp-dtls-handshake, "Exporter
     /// Context"): of which direction, that it is no restart's, which key, and both parameters.
+    /// Behind them stands what else is bound, which the draft does not have.
     pub fn context(&self, sender: Role, kind: u8) -> Vec<u8> {
         let direction = u8::from(sender == Role::Server);
-        [direction, 0, kind].into_iter().chain(self.client.parameter()).chain(self.server.parameter()).collect()
+        let offers = self.client.parameter().chain(self.server.parameter());
+        [direction, 0, kind].into_iter().chain(offers).chain(self.bound).collect()
     }
 }
 
@@ -143,6 +149,9 @@ pub enum Refused {
     /// The peer told us that it will not have our key.
     #[error("the other end does not accept our key")]
     ByPeer,
+    /// What the ends said in clear before the handshake is not what they heard of each other.
+    #[error("somebody in between changed what the two ends offered each other, or the other end is of another version")]
+    Altered,
     /// Something in the handshake that may not be there.
     #[error("key handshake failed: {0}")]
     Broken(String),

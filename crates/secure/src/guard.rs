@@ -204,6 +204,9 @@ impl Guard {
         if (current + 1) as u8 & 0x7F != epoch || self.next_sealer.is_some() || !self.method.is_opening(payload) {
             return false;
         }
+        if self.running.as_ref().is_some_and(|it| it.role == Role::Server && it.epoch == current + 1) {
+            return true; // One handshake at a time: it would only cost us another answer.
+        }
         let ours_goes_on = self.running.is_some() && self.role == Role::Client;
         if !ours_goes_on {
             let exchange = self.method.begin(Role::Server, &self.transcript);

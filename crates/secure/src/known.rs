@@ -61,6 +61,7 @@ impl Exchange for KnownExchange {
             [_, word, ..] if word != self.method.word => {
                 Err(Refused::Broken("the other end knows another word".into()))
             }
+            [_, _, ref bound @ ..] if !bound.starts_with(&self.transcript.bound[..8]) => Err(Refused::Altered),
             [step, ..]
                 if usize::from(step) == self.next
                     && !self.is_mine()
@@ -78,6 +79,7 @@ impl Exchange for KnownExchange {
         let start = out.len();
         out.resize(start + len, 0);
         (out[start], out[start + 1]) = (self.next as u8, self.method.word);
+        out[start + 2..start + 10].copy_from_slice(&self.transcript.bound[..8]);
         self.next += 1;
         true
     }

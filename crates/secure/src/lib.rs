@@ -31,13 +31,14 @@ pub mod pure;
 mod record;
 mod replay;
 mod secret;
+mod sentence;
 #[cfg(feature = "tls")]
 pub mod tls;
 #[cfg(feature = "tls")]
 pub mod x509;
 
 pub use cipher::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG};
-pub use courier::{Courier, NoFragment};
+pub use courier::{Courier, NoFragment, Unacknowledged};
 pub use exchange::{Agreement, Carrier, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 pub use guard::{Guard, GuardError, Standing, State};
 pub use limits::Limits;
@@ -46,3 +47,4 @@ pub use options::SecurityOptions;
 pub use record::{Content, Counts, HEADER, MAX_PLAINTEXT, OVERHEAD, Opener, Rejected, Sealer, Spent};
 pub use replay::Window;
 pub use secret::{Passphrase, PrivateKey, Secret, SecretError, SharedKey, Stretched};
+pub use sentence::{PLAIN_HERE, PLAIN_THERE, sentence};

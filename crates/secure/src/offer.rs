@@ -62,6 +62,19 @@ pub enum Disagreement {
 }
 
 impl Disagreement {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::NoCommonMethod,
+        Self::Tie,
+        Self::Roles,
+        Self::NoKeyThere,
+        Self::NoKeyHere,
+        Self::NoCertificateThere,
+        Self::NoCertificateHere,
+        Self::UnknownThere,
+        Self::UnknownHere,
+    ];
+
     /// The error cause that says so in ABORT.
     pub const fn cause(self) -> u16 {
         match self {

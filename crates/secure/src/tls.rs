@@ -7,6 +7,7 @@ use crate::exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, R
 use crate::identity::{Identity, fingerprint};
 use crate::x509::{Authority, Name, Shows};
 use crate::{Ciphers, Keys, NONCE, Suite};
+use braidcast_core::words;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert, Resumption};
 use rustls::crypto::{
@@ -103,7 +104,9 @@ impl Tls {
         *lock(&self.trust) = trust;
     }
 
-    fn connection(&self, role: Role, seen: Arc<Seen>) -> Result<Connection, Error> {
+    /// What is bound goes as the one protocol of ALPN (RFC 7301): both ends must have the same, and
+    /// TLS vouches for it.
+    fn connection(&self, role: Role, seen: Arc<Seen>, bound: [u8; 16]) -> Result<Connection, Error> {
         let provider = Arc::clone(&self.provider);
         let clock: Arc<dyn TimeProvider> =
             if self.authority.is_some() { Arc::new(DefaultTimeProvider) } else { Arc::new(NoClock) };
@@ -123,6 +126,7 @@ impl Tls {
                     .with_client_cert_resolver(keys);
                 config.key_log = self.key_log.clone().unwrap_or(config.key_log);
                 (config.resumption, config.enable_sni) = (Resumption::disabled(), false);
+                config.alpn_protocols = vec![bound.to_vec()];
                 // Not sent, and checked by nobody: it is the key that counts.
                 let name = ServerName::try_from("braidcast.invalid").map_err(|_| Error::EncryptError)?;
                 ClientConnection::new(Arc::new(config), name)?.into()
@@ -140,6 +144,7 @@ impl Tls {
                 config.key_log = self.key_log.clone().unwrap_or(config.key_log);
                 config.session_storage = Arc::new(NoServerSessionStorage {});
                 config.send_tls13_tickets = 0;
+                config.alpn_protocols = vec![bound.to_vec()];
                 ServerConnection::new(Arc::new(config))?.into()
             }
         })
@@ -170,7 +175,7 @@ impl Method for Tls {
         let seen = Arc::new(Seen { trust, algorithms, authority: self.authority.clone(), shown: Mutex::default() });
         let theirs = if role == Role::Client { &transcript.server } else { &transcript.client };
         let pins = first.filter(|_| theirs.shows() == Some(KeyKind::Own));
-        let connection = self.connection(role, Arc::clone(&seen)).map_err(|error| error.to_string());
+        let connection = self.connection(role, Arc::clone(&seen), transcript.bound).map_err(|error| error.to_string());
         Box::new(TlsExchange { connection, seen, transcript: *transcript, pins, done: false })
     }
 
@@ -344,7 +349,9 @@ impl TlsExchange {
     }
 
     fn refusal(&self, error: &Error) -> Refused {
-        use AlertDescription::{AccessDenied, BadCertificate, CertificateExpired, CertificateUnknown, UnknownCA};
+        use AlertDescription::{
+            AccessDenied, BadCertificate, CertificateExpired, CertificateUnknown, NoApplicationProtocol, UnknownCA,
+        };
         if let (Error::InvalidCertificate(error), Some(authority)) = (error, &self.seen.authority) {
             return Refused::Certificate(authority.complaint(error));
         }
@@ -358,7 +365,9 @@ impl TlsExchange {
                 ),
                 _,
             ) => Refused::ByPeer,
-            _ => Refused::Broken(error.to_string()),
+            (Error::NoApplicationProtocol | Error::AlertReceived(NoApplicationProtocol), _) => Refused::Altered,
+            // What is in a certificate is the other end's words.
+            _ => Refused::Broken(words(error.to_string().as_bytes())),
         }
     }
 }
@@ -391,6 +400,9 @@ impl Exchange for TlsExchange {
         let connection = self.connection()?;
         if done || connection.is_handshaking() {
             return Ok(None);
+        }
+        if connection.alpn_protocol() != Some(&transcript.bound) {
+            return Err(Refused::Altered); // A version that binds nothing.
         }
         let suite = connection.negotiated_cipher_suite().and_then(|it| Suite::from_id(it.suite().into()));
         let suite = suite.ok_or_else(|| Refused::Broken("a cipher suite that was not offered".into()))?;

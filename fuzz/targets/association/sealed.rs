@@ -2,7 +2,7 @@
 
 use crate::tap::Tap;
 use braidcast_sctp::wire::chunk::kind;
-use braidcast_sctp::wire::{Chunk, Header, Packet, Parameters, begin, padded, seal};
+use braidcast_sctp::wire::{Chunk, Header, Packet, Parameters, RawChunk, begin, binding, padded, seal};
 use braidcast_secure::{Carrier, Content, Offer, Role, Transcript};
 
 /// What both ends offered, and the keys that follow.
@@ -10,6 +10,7 @@ use braidcast_secure::{Carrier, Content, Offer, Role, Transcript};
 pub struct Spy {
     /// Of who sent INIT, and who that is.
     first: Option<(usize, Offer)>,
+    init: Vec<u8>,
     tap: Option<Tap>,
 }
 
@@ -29,7 +30,7 @@ impl Spy {
         let packet = Packet::parse(datagram).expect("a valid packet");
         let raw = packet.chunks().next().expect("a chunk").expect("framed");
         if raw.kind != kind::DTLS {
-            self.learn(end, Chunk::parse(raw).expect("a valid chunk"));
+            self.learn(end, raw);
             return Some((datagram.to_vec(), None));
         }
         let (epoch, _, text) = self.tap.as_mut()?.open(end, None, &raw.value[1..])?;
@@ -40,15 +41,19 @@ impl Spy {
         Some((clear, Some(epoch)))
     }
 
-    fn learn(&mut self, end: usize, chunk: Chunk<'_>) {
-        match (chunk, self.first) {
-            (Chunk::Init(init), _) => self.first = offer(init.parameters).map(|offer| (end, offer)),
+    fn learn(&mut self, end: usize, raw: RawChunk<'_>) {
+        match (Chunk::parse(raw).expect("a valid chunk"), self.first) {
+            (Chunk::Init(init), _) => {
+                self.first = offer(init.parameters).map(|offer| (end, offer));
+                self.init = raw.bytes.to_vec();
+            }
             (Chunk::InitAck(init), Some((from, theirs))) if from != end => {
                 let Some(ours) = offer(init.parameters) else { return };
                 let Ok((role, _)) = ours.agree(&theirs) else { return };
                 let (tls_client, client, server) =
                     if role == Role::Client { (end, ours, theirs) } else { (from, theirs, ours) };
-                self.tap = Some(Tap::new(Transcript { carrier: Carrier::Sctp, client, server }, tls_client));
+                let bound = binding(&self.init, raw.bytes);
+                self.tap = Some(Tap::new(Transcript { carrier: Carrier::Sctp, client, server, bound }, tls_client));
             }
             _ => {}
         }

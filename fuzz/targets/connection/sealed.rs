@@ -1,7 +1,7 @@
 //! Packets of a protected connection as one with its keys sees and makes them.
 
 use crate::tap::Tap;
-use braidcast_dccp::wire::{Kind, Packet};
+use braidcast_dccp::wire::{Kind, Packet, binding};
 use braidcast_secure::{Carrier, Content, Offer, Opener, Transcript};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use std::collections::VecDeque;
@@ -21,6 +21,7 @@ const CONNECTIONS: usize = 4;
 #[derive(Default)]
 pub struct Spy {
     offered: Option<Offer>,
+    bound: [u8; 16],
     /// The last one is that of the last record.
     taps: VecDeque<Tap>,
 }
@@ -46,7 +47,10 @@ impl Spy {
         let bytes = packet.as_bytes();
         let header = &bytes[..bytes.len() - packet.payload.len()];
         match packet.header.kind {
-            Kind::Request { .. } => self.offered = offer(header),
+            Kind::Request { service } => {
+                self.offered = offer(header);
+                self.bound = binding(service, &packet.options);
+            }
             Kind::Response { .. } => {
                 if let (Some(client), Some(server)) = (self.offered, offer(header)) {
                     self.begin(client, server);
@@ -69,7 +73,8 @@ impl Spy {
         if self.taps.len() == CONNECTIONS {
             self.taps.pop_front();
         }
-        self.taps.push_front(Tap::new(Transcript { carrier: Carrier::Dccp, client, server }, 0));
+        let transcript = Transcript { carrier: Carrier::Dccp, client, server, bound: self.bound };
+        self.taps.push_front(Tap::new(transcript, 0));
     }
 
     /// Puts an authentic record of `end` in place of the data of the packet `bytes`, whose data are

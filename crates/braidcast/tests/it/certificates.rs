@@ -80,7 +80,7 @@ fn certificates_of_one_authority_let_both_in_and_others_are_refused_in_a_sentenc
         (
             with("elsewhere"),
             with("camera"),
-            "the other end says that our certificate is not for 127.0.0.1",
+            "the other end says that our certificate is not for",
             "the other end's certificate is not for 127.0.0.1",
         ),
         (

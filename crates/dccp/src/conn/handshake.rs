@@ -5,7 +5,7 @@ use crate::api::{Options, Stats, Wanted};
 use crate::ccid::{Ccid, Setup};
 use crate::feature::{Negotiation, Place, Preferences, number};
 use crate::seq::Seq;
-use crate::wire::option::{FeatureOption, Opt};
+use crate::wire::option::Opt;
 use crate::wire::{self, Checksum, Kind, Reset, ServiceCode};
 use braidcast_core::{Instant, Rng, Route};
 use core::time::Duration;
@@ -59,6 +59,7 @@ impl Connection {
         it.numbers.begin_receiving(request);
         it.replay.insert(request);
         it.take_features(now, request, features)?;
+        it.protection.iter_mut().for_each(|protection| protection.bind(handshake.service, features));
         it.ask();
         Ok(it)
     }
@@ -311,20 +312,6 @@ pub(super) fn dangling() -> Reset {
 /// A mandatory option that is not understood (RFC 4340 §5.8.2).
 pub(super) fn not_understood(listed: &wire::option::Listed<'_>) -> Reset {
     Reset::option(wire::ResetCode::MANDATORY_ERROR, listed.raw.kind, listed.raw.value)
-}
-
-/// Bytes of the Change options in `options`, for an Init Cookie.
-pub(crate) fn changes(options: &wire::Options<'_>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for listed in options.iter().flatten() {
-        if let Some(Opt::Feature(option @ FeatureOption { confirm: false, .. })) = listed.parse() {
-            if listed.mandatory {
-                wire::option::emit_mandatory(&mut braidcast_core::Writer::new(&mut bytes));
-            }
-            option.emit(&mut braidcast_core::Writer::new(&mut bytes));
-        }
-    }
-    bytes
 }
 
 /// The options of a Request that came in an Init Cookie.

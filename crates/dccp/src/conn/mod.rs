@@ -3,6 +3,7 @@
 mod arrival;
 mod close;
 mod delay;
+mod doubt;
 mod handshake;
 mod inbox;
 mod numbers;
@@ -36,8 +37,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use timers::Backoff;
 
-pub(crate) use handshake::{Handshake, changes, options_of_request};
-pub(crate) use protect::{PLAIN_HERE, PLAIN_THERE, offer_in, offer_of_server};
+pub(crate) use handshake::{Handshake, options_of_request};
+pub(crate) use protect::{offer_in, offer_of_server};
 
 /// Round-trip time where none is known (RFC 4340 §3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);

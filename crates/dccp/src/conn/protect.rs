@@ -3,14 +3,15 @@
 //! header and options are authenticated with it; so nobody in between ends, slows down or resets a
 //! connection. Key messages go in fragments, as data, before all other data.
 
+use super::doubt::Doubt;
 use super::{Connection, Control, Phase};
 use crate::api::{CloseReason, Event, Options, SecurityOptions};
 use crate::wire::option::kind as option;
-use crate::wire::{Kind, Opt, Packet, Reset, ResetCode};
+use crate::wire::{Kind, Opt, Packet, Reset, ResetCode, ServiceCode, binding};
 use braidcast_core::{Instant, Rng};
 use braidcast_secure::{
-    Carrier, Content, Courier, Disagreement, Guard, GuardError, HEADER, OVERHEAD, Offer, Opener, Refused, Role, Roles,
-    Standing, State, Transcript,
+    Carrier, Content, Courier, Disagreement, Guard, GuardError, HEADER, OVERHEAD, Offer, Opener, PLAIN_HERE,
+    PLAIN_THERE, Refused, Role, Roles, Standing, State, Transcript,
 };
 use core::time::Duration;
 use std::sync::Arc;
@@ -22,9 +23,6 @@ pub(super) const LEAST_FRAGMENT: usize = 64;
 /// A key message that nobody acknowledges goes again after this, or two round trips.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Why there is no connection, as users read it, where only one end encrypts.
-pub(crate) const PLAIN_THERE: &str = "the other end does not encrypt, and this end insists on it";
-pub(crate) const PLAIN_HERE: &str = "the other end encrypts, and this end does not";
 /// The same of an end that says no more than that it does not know what an offer is.
 const UNKNOWN_THERE: &str =
     "the other end does not encrypt, as versions before this one over DCCP, and this end insists on it";
@@ -35,6 +33,8 @@ pub(super) struct Protection {
     security: SecurityOptions,
     /// What this end offered.
     ours: Offer,
+    /// What the keys depend on besides both offers: see [`binding`].
+    bound: [u8; 16],
     /// Once both offers are known.
     guard: Option<Guard>,
     courier: Courier,
@@ -44,8 +44,10 @@ pub(super) struct Protection {
     told: bool,
     /// Why the connection was refused, for the peer's user.
     refusal: Option<String>,
-    /// Unless a record comes before this, the peer has lost its state, as a Reset in clear said.
-    doubt: Option<(Instant, Reset, Vec<u8>)>,
+    /// Doubt that the peer still has its state. A record ends it.
+    pub(super) doubt: Option<Doubt>,
+    /// When another connection was last wanted to find out.
+    pub(super) asked: Option<Instant>,
     /// What was in the last record, and what is authenticated with one.
     text: Vec<u8>,
     before: Vec<u8>,
@@ -75,9 +77,6 @@ pub(crate) fn offer_in(options: &crate::wire::Options<'_>) -> Option<Offer> {
 }
 
 impl Protection {
-    /// Time that a peer has, beyond two round trips, to say that it is still there.
-    const LEAST_DOUBT: Duration = Duration::from_millis(300);
-
     pub(super) fn new(options: &Options, is_server: bool, rng: &mut Rng) -> Option<Box<Self>> {
         let security = options.security.clone()?;
         let ours = if is_server {
@@ -88,15 +87,22 @@ impl Protection {
         Some(Box::new(Self {
             security,
             ours,
+            bound: [0; 16],
             guard: None,
             courier: Courier::new(PAUSE),
             deadline: None,
             told: false,
             refusal: None,
             doubt: None,
+            asked: None,
             text: Vec::new(),
             before: Vec::new(),
         }))
+    }
+
+    /// The Request, with `options`, has left or come.
+    pub(super) fn bind(&mut self, service: ServiceCode, options: &crate::wire::Options<'_>) {
+        self.bound = binding(service, options);
     }
 
     pub(super) const fn offer(&self) -> &Offer {
@@ -106,7 +112,7 @@ impl Protection {
     fn begin(&mut self, now: Instant, role: Role, theirs: Offer) -> Result<(), Disagreement> {
         self.ours.agree(&theirs)?;
         let (client, server) = if role == Role::Client { (self.ours, theirs) } else { (theirs, self.ours) };
-        let transcript = Transcript { carrier: Carrier::Dccp, client, server };
+        let transcript = Transcript { carrier: Carrier::Dccp, client, server, bound: self.bound };
         let guard = Guard::new(now, Arc::clone(&self.security.method), self.security.limits, role, transcript);
         (self.guard, self.deadline) = (Some(guard), None);
         Ok(())
@@ -136,7 +142,7 @@ impl Protection {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let doubt = self.doubt.as_ref().map(|(until, ..)| *until);
+        let doubt = self.doubt.as_ref().and_then(Doubt::timeout);
         let guard = self.guard.as_ref().and_then(Guard::poll_timeout);
         [self.courier.poll_timeout(), guard, self.deadline, doubt].into_iter().flatten().min()
     }
@@ -183,7 +189,7 @@ impl Connection {
     }
 
     /// Returns `true` if the application knows of the connection.
-    pub(super) fn was_told(&self) -> bool {
+    pub(crate) fn was_told(&self) -> bool {
         self.protection.as_ref().is_none_or(|it| it.told)
     }
 
@@ -212,7 +218,9 @@ impl Connection {
             return self.refuse(disagreement.to_string(), disagreement.mirrored());
         }
         let hello = it.ours;
-        it.courier.push(hello.value());
+        if let Err(error) = it.courier.push(hello.value()) {
+            return self.refuse_because(&Refused::Broken(error.to_string()).into());
+        }
         self.tend_keys();
     }
 
@@ -221,7 +229,9 @@ impl Connection {
         let Some(it) = &mut self.protection else { return };
         let Some(guard) = &mut it.guard else { return };
         while let Some(message) = guard.poll_message() {
-            it.courier.push(&message);
+            if let Err(error) = it.courier.push(&message) {
+                return self.refuse_because(&Refused::Broken(error.to_string()).into());
+            }
         }
         if !it.told && guard.state() == State::Protected && !matches!(self.phase, Phase::Closed { .. }) {
             it.told = true;
@@ -260,14 +270,7 @@ impl Connection {
 
     /// The peer is not whom we want, or keys are used up.
     fn refuse_because(&mut self, error: &GuardError) {
-        // As the other end sees it.
-        let told = match error {
-            GuardError::Refused(Refused::WrongKey(_)) => Refused::ByPeer.to_string(),
-            GuardError::Refused(Refused::Certificate(why)) => format!("the other end says that our certificate {why}"),
-            GuardError::Refused(Refused::ByPeer) => "this end does not accept the other end's key".into(),
-            other => format!("the other end says: {other}"),
-        };
-        self.refuse(error.to_string(), told);
+        self.refuse(error.to_string(), error.told());
     }
 
     fn refuse(&mut self, why: String, told: impl core::fmt::Display) {
@@ -330,20 +333,9 @@ impl Connection {
             return Opened::Clear;
         }
         if let Kind::Reset { reset, .. } = packet.header.kind {
-            self.doubt_peer(now, reset, payload);
+            self.doubt_peer(now, reset);
         }
         Opened::Nothing
-    }
-
-    /// A Reset in clear: the peer may have lost its state, or somebody who sees packets sent it.
-    /// Who is there still answers a Sync, which nobody else can.
-    fn doubt_peer(&mut self, now: Instant, reset: Reset, text: &[u8]) {
-        let round_trips = self.rtt_or_default() * 2;
-        let Some(it) = self.protection.as_mut().filter(|it| it.doubt.is_none()) else { return };
-        let text = text[..text.len().min(200)].to_vec();
-        it.doubt = Some((now + Protection::LEAST_DOUBT + round_trips, reset, text));
-        let ack = self.numbers.acknowledgeable;
-        self.control(Control::Sync { ack });
     }
 
     pub(super) fn lent_text(&mut self) -> Vec<u8> {
@@ -360,13 +352,8 @@ impl Connection {
         self.protection.as_ref()?.poll_timeout()
     }
 
-    /// A Reset in clear that nothing authentic has belied in time, and its text.
-    pub(super) fn take_believed_reset(&mut self, now: Instant) -> Option<(Reset, Vec<u8>)> {
-        let it = self.protection.as_mut().filter(|_| !matches!(self.phase, Phase::Closed { .. }))?;
-        it.doubt.take_if(|(until, ..)| *until <= now).map(|(_, reset, text)| (reset, text))
-    }
-
     pub(super) fn handle_key_timeout(&mut self, now: Instant) {
+        self.handle_doubt_timeout(now);
         let Some(it) = self.protection.as_mut().filter(|_| !matches!(self.phase, Phase::Closed { .. })) else { return };
         if it.deadline.take_if(|until| *until <= now).is_some() {
             return self.refuse_because(&GuardError::Silent);

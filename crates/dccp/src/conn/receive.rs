@@ -7,8 +7,8 @@ use crate::feature::{Place, number};
 use crate::seq::{Seq, back, extend, later, within};
 use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
 use braidcast_core::events::DccpEvent;
-use braidcast_core::{Ecn, Instant};
-use braidcast_secure::Content;
+use braidcast_core::{Ecn, Instant, words};
+use braidcast_secure::{Content, sentence};
 use core::time::Duration;
 
 impl Connection {
@@ -303,7 +303,10 @@ impl Connection {
     pub(super) fn handle_reset(&mut self, reset: Reset, text: &[u8]) {
         /// Longest error text that is kept.
         const MAX_TEXT: usize = 200;
-        let text = String::from_utf8_lossy(&text[..text.len().min(MAX_TEXT)]).into_owned();
+        let text = words(&text[..text.len().min(MAX_TEXT)]);
+        // Of a client that has proved no key only those words count that are ours too.
+        let stranger = self.is_server && !self.was_told() && !text.is_empty();
+        let text = if stranger { sentence(&text) } else { text };
         let closing = matches!(self.phase, Phase::Closing { .. } | Phase::CloseReq { .. });
         let clean = reset.code == ResetCode::CLOSED && (closing || text.is_empty());
         let insecure = Self::insecure(&reset, &text);

@@ -75,10 +75,7 @@ impl Connection {
             self.pace = None;
         }
         if self.key_timeout().is_some_and(|at| at <= now) {
-            match self.take_believed_reset(now) {
-                Some((reset, text)) => self.handle_reset(reset, &text),
-                None => self.handle_key_timeout(now),
-            }
+            self.handle_key_timeout(now);
         }
         let given_up = match self.phase {
             Phase::Request { give_up, .. } | Phase::Respond { give_up, .. } | Phase::PartOpen { give_up, .. } => {

@@ -9,7 +9,7 @@ use crate::wire::option::{
     DataDropped, DropCode, DropRun, emit_data_checksum, emit_elapsed, emit_init_cookies, emit_ndp_count,
     emit_protection, emit_slow_receiver, emit_timestamp, emit_timestamp_echo, to_units,
 };
-use crate::wire::{Builder, Header, Kind};
+use crate::wire::{Builder, Header, Kind, Packet};
 use braidcast_core::{Ecn, Instant, Transmit};
 use braidcast_secure::{Content, HEADER};
 
@@ -193,7 +193,14 @@ impl Connection {
             }
         };
         let text = if matches!(control, Control::Reset { .. }) { self.refusal() } else { String::new() };
-        self.finish(now, kind, 0, (text.as_bytes(), Content::Application), Some(control), buf)
+        let start = buf.len();
+        let ecn = self.finish(now, kind, 0, (text.as_bytes(), Content::Application), Some(control), buf);
+        if let (Control::Request, Some(protection)) = (control, &mut self.protection)
+            && let Ok(request) = Packet::parse(&buf[start..], self.checksum)
+        {
+            protection.bind(service, &request.options);
+        }
+        ecn
     }
 
     /// Bytes of the options of a packet that acknowledges, at most.

@@ -1,12 +1,11 @@
 use super::cookie::{Cookie, MAX_CHANGES};
 use super::{Endpoint, FlowId};
 use crate::api::CloseReason;
-use crate::conn::{
-    Connection, Handshake, PLAIN_HERE, PLAIN_THERE, changes, offer_in, offer_of_server, options_of_request,
-};
+use crate::conn::{Connection, Handshake, offer_in, offer_of_server, options_of_request};
 use crate::seq::Seq;
-use crate::wire::{Builder, Checksum, Header, Kind, Opt, Packet, Reset, ResetCode, ServiceCode};
+use crate::wire::{Builder, Checksum, Header, Kind, Opt, Packet, Reset, ResetCode, ServiceCode, changes};
 use braidcast_core::{Ecn, Heard, Instant};
+use braidcast_secure::{PLAIN_HERE, PLAIN_THERE};
 use std::sync::Arc;
 
 impl Endpoint {
@@ -78,7 +77,7 @@ impl Endpoint {
             return;
         }
         let changes = changes(&packet.options);
-        if self.roster.len() >= self.options.max_connections || changes.len() > MAX_CHANGES {
+        if !self.takes_clients() || changes.len() > MAX_CHANGES {
             return self.reset(now, flow, packet, Reset::new(ResetCode::TOO_BUSY));
         }
         let request = Seq::new(packet.header.seq);
@@ -95,7 +94,7 @@ impl Endpoint {
         let most = flow.route.longest_answer(packet.as_bytes().len());
         if self.make_room_half_open() {
             connection.answer_request(refused_data, most);
-            let id = self.insert(flow, connection);
+            let id = self.insert(flow, connection, true);
             self.note_half_open(id);
         } else if self.roster.takes_replies() {
             let mut response = Vec::new();
@@ -119,8 +118,13 @@ impl Endpoint {
         let Some(cookie) = self.cookies.open(&bytes, flow.into(), now) else {
             return self.reset(now, flow, packet, bad);
         };
-        if self.roster.len() >= self.options.max_connections {
+        if !self.takes_clients() {
             return self.reset(now, flow, packet, Reset::new(ResetCode::TOO_BUSY));
+        }
+        let secured = self.options.security.is_some();
+        let host = flow.route.remote.ip();
+        if secured && !self.make_room_for_stranger(now, host) {
+            return; // It asks again, and finds a place in time.
         }
         let handshake = Self::handshake(flow, checksum, cookie.service, cookie.iss);
         let request = options_of_request(&cookie.changes, cookie.service);
@@ -134,7 +138,10 @@ impl Endpoint {
             self.heard = Heard::Peer;
         }
         if !connection.is_half_open() {
-            self.insert(flow, connection);
+            let id = self.insert(flow, connection, true);
+            if secured {
+                self.strangers.enter(now, host, id);
+            }
         }
     }
 

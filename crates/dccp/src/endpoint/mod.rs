@@ -3,6 +3,7 @@
 mod cookie;
 mod half_open;
 mod listen;
+mod places;
 mod ports;
 
 use crate::api::{CloseReason, ConnectError, Event, ListenError, Options};
@@ -11,7 +12,8 @@ use crate::rate_limit::RateLimit;
 use crate::seq::Seq;
 use crate::wire::{Checksum, Packet, ServiceCode};
 use braidcast_core::{
-    Datagram, Ecn, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, SocketId, Transmit, Turn,
+    Datagram, Ecn, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, SocketId, Strangers,
+    Transmit, Turn,
 };
 use cookie::{CookieJar, Ends};
 use core::time::Duration;
@@ -66,6 +68,14 @@ struct Entry {
     half_open: bool,
     /// Over, and here only for what was not read yet.
     over: bool,
+    /// A client's that came by itself.
+    guest: bool,
+    /// Its peer proved by the key handshake who it is.
+    proved: bool,
+    /// Finds out for this connection whether its peer still has its state; nobody is told of it.
+    asks_for: Option<ConnectionId>,
+    /// The one that finds out for it.
+    asked_by: Option<ConnectionId>,
 }
 
 impl Member for Entry {
@@ -89,7 +99,16 @@ impl Member for Entry {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.connection.poll_event()
+        let event = self.connection.poll_event();
+        if self.asks_for.is_some() {
+            while self.connection.poll_event().is_some() {}
+            return None;
+        }
+        // Of a stranger that left before it had a key nobody was told.
+        let unknown = self.guest && !self.connection.was_told();
+        event.filter(|it| {
+            !unknown || !matches!(it, Event::Closed(reason) if !matches!(reason, CloseReason::Insecure(_)))
+        })
     }
 }
 
@@ -115,6 +134,8 @@ pub struct Endpoint {
     roster: Roster<Entry>,
     /// Requests that wait until the connections have sent what they have.
     lobby: Lobby,
+    /// Whose keys are not agreed on yet, of those who are not half open.
+    strangers: Strangers<ConnectionId>,
     /// What the last datagram was.
     heard: Heard,
     half_open: HalfOpen,
@@ -160,6 +181,7 @@ impl Endpoint {
             listeners: HashMap::new(),
             roster: Roster::default(),
             lobby: Lobby::default(),
+            strangers: Strangers::default(),
             heard: Heard::Nothing,
             half_open: HalfOpen::default(),
             ports: Ports::default(),
@@ -230,7 +252,7 @@ impl Endpoint {
         let iss = Seq::new(rng.u64());
         let handshake = Handshake { route, checksum, local_port: flow.local_port, remote_port, service, iss };
         let connection = Connection::connect(now, Arc::clone(&self.options), rng, handshake);
-        Ok(self.insert(flow, connection))
+        Ok(self.insert(flow, connection, false))
     }
 
     /// A flow that is in no use, with a port of our choice where `local_port` is 0.
@@ -265,7 +287,7 @@ impl Endpoint {
 
     /// All connections, in no particular order of meaning, but always the same.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> + '_ {
-        self.roster.ids()
+        self.roster.ids().filter(|id| self.roster.get(*id).is_some_and(|entry| entry.asks_for.is_none()))
     }
 
     fn checksum(&self, route: Route) -> Option<Checksum> {
@@ -275,11 +297,13 @@ impl Endpoint {
         self.addresses.get(&route.socket).map(|&local| Checksum::Ip(local, route.remote.ip()))
     }
 
-    fn insert(&mut self, flow: FlowId, connection: Connection) -> ConnectionId {
+    fn insert(&mut self, flow: FlowId, connection: Connection, guest: bool) -> ConnectionId {
         let half_open = connection.is_half_open();
         self.half_open.count += usize::from(half_open);
         self.ports.begin(flow.local_port);
-        let id = self.roster.insert(Entry { connection, flow, half_open, over: false });
+        let (proved, asks_for, asked_by) = (false, None, None);
+        let id =
+            self.roster.insert(Entry { connection, flow, half_open, over: false, guest, proved, asks_for, asked_by });
         self.flows.insert(flow, Flow::Connection(id));
         id
     }
@@ -320,8 +344,18 @@ impl Endpoint {
         if entry.half_open && !entry.connection.is_half_open() {
             entry.half_open = false;
             self.half_open.count -= 1;
+            let host = entry.flow.route.remote.ip();
+            if self.options.security.is_some() {
+                if !self.make_room_for_stranger(now, host) {
+                    return self.forget(id); // It asks again, and finds a place in time.
+                }
+                self.strangers.enter(now, host, id);
+            }
         }
-        let finished = entry.connection.is_finished();
+        if self.options.security.is_some() {
+            self.tend_places(now, id);
+        }
+        let finished = self.connection(id).is_some_and(Connection::is_finished);
         self.roster.set_timer(id);
         if finished {
             self.remove(now, id);
@@ -333,6 +367,7 @@ impl Endpoint {
         let Some(entry) = self.roster.get(id) else { return };
         let unread = entry.connection.has_unread();
         let must_rest = entry.connection.needs_time_wait() || entry.connection.could_come_back();
+        self.end_question(now, id);
         if let Some(flow) = self.end(id) {
             self.ports.end(flow.local_port, now + self.options.time_wait);
             if must_rest && !self.options.time_wait.is_zero() {
@@ -366,6 +401,7 @@ impl Endpoint {
 
     /// Drops a half-open connection, of which nobody was told yet.
     fn forget(&mut self, id: ConnectionId) {
+        self.strangers.leave(id);
         if let Some(flow) = self.end(id) {
             self.flows.remove(&flow);
             self.ports.end(flow.local_port, Instant::ZERO);

@@ -5,6 +5,7 @@
 //! packet into a buffer that the caller reuses. Nothing allocates, nothing panics on bytes from
 //! outside, and code points that are not known survive as values.
 
+mod binding;
 mod builder;
 mod checksum;
 mod error;
@@ -14,6 +15,8 @@ mod packet;
 mod reset;
 mod service;
 
+pub use binding::binding;
+pub(crate) use binding::changes;
 pub use builder::Builder;
 pub use checksum::{Checksum, write_checksum};
 pub use error::ParseError;

@@ -12,5 +12,6 @@ mod options;
 mod path_mtu;
 mod protection;
 mod queue;
+mod strangers;
 mod tfrc;
 mod transfer;

@@ -157,23 +157,6 @@ fn header_and_options_cannot_be_changed() {
 }
 
 #[test]
-fn who_lost_its_state_is_given_up_soon() {
-    let mut pair = Pair::connected(&options(), Duplex::both(link(20, 20)));
-    transfer(&mut pair, 5, 500);
-    let ours = pair.record.sent(CLIENT).last().unwrap().packet().header.seq;
-    let theirs = pair.record.sent(SERVER).last().unwrap().packet().header.seq;
-    // The server is silent from now on, but for a Reset.
-    pair.net.set_down(pair.links.1, true);
-    let reset = Reset::new(ResetCode::NO_CONNECTION);
-    let bytes = packet(false, theirs + 1, Kind::Reset { ack: ours, reset }, &[], &[]);
-    pair.inject(pair.client, &bytes);
-    pair.run(ms(200));
-    assert_eq!(closed(&pair.client_events), None);
-    pair.run(ms(300));
-    assert_eq!(closed(&pair.client_events), Some(&CloseReason::Reset(reset, String::new())));
-}
-
-#[test]
 fn ends_that_do_not_go_together_are_told_why_within_a_second() {
     let both = |client: Options, server: Options| {
         let mut pair = Pair::with(client, server, Duplex::both(link(20, 20)));

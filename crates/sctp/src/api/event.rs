@@ -1,6 +1,7 @@
 use super::{ReconfigurationResult, StreamChange, StreamRequest};
 use crate::wire::Cause;
-use braidcast_core::{PathId, Route};
+use braidcast_core::{PathId, Route, words};
+use braidcast_secure::sentence;
 use core::fmt;
 
 /// What an association reports to the layer above it.
@@ -100,11 +101,28 @@ impl CloseReason {
             // Behind it stands a sentence for people, if the peer is one of ours.
             let second = causes.iter().flatten().nth(1).and_then(|raw| Cause::parse(raw).ok());
             return Self::Insecure(match second {
-                Some(Cause::UserInitiatedAbort(text)) => text.escape_ascii().to_string(),
+                Some(Cause::UserInitiatedAbort(text)) => words(text),
                 _ => cause.to_string(),
             });
         }
         Self::AbortedByPeer(first.map_or_else(|| "no cause given".into(), |cause| cause.to_string()))
+    }
+}
+
+impl CloseReason {
+    /// What an association says at its end that was to find out who is there.
+    pub(crate) const ASKED: &'static str = "it was asked who is there";
+
+    /// Returns the same of a peer that has proved no key: of its words only those that are ours
+    /// too.
+    pub(crate) fn of_stranger(self) -> Self {
+        match self {
+            Self::Insecure(why) => Self::Insecure(sentence(&why)),
+            // It has its answer, and nobody need hear of it.
+            Self::AbortedByPeer(why) if why.contains(Self::ASKED) => Self::NoAnswer,
+            Self::AbortedByPeer(why) => Self::Insecure(sentence(&why)),
+            other => other,
+        }
     }
 }
 

@@ -303,7 +303,7 @@ impl Association {
     }
 
     /// Returns `true` if I-DATA is in use (RFC 8260).
-    pub const fn interleaves(&self) -> bool {
+    pub fn interleaves(&self) -> bool {
         either!(&self.life, it => it.interleaves())
     }
 
@@ -312,7 +312,7 @@ impl Association {
     }
 
     /// The tag in our packets: the peer's, or 0 as in INIT while that is not known.
-    pub(crate) const fn peer_tag(&self) -> u32 {
+    pub(crate) fn peer_tag(&self) -> u32 {
         match &self.life {
             Life::Opening(opening) => opening.peer_tag(),
             Life::Open(open) => open.peer_tag,
@@ -386,6 +386,44 @@ impl Association {
             Life::Opening(opening) => opening.close(CloseReason::by_peer(causes)),
             Life::Open(open) => open.handle_reflected_abort(now, route, causes),
         }
+    }
+
+    /// Returns whether keys protect all that comes and goes.
+    pub(crate) fn is_protected(&self) -> bool {
+        matches!(&self.life, Life::Open(open) if open.is_protected())
+    }
+
+    /// Returns whether the handshake has yet to be done.
+    pub(crate) const fn is_opening(&self) -> bool {
+        matches!(&self.life, Life::Opening(opening) if !opening.is_closed())
+    }
+
+    /// A newcomer at the same address proved by its key handshake to be the same peer.
+    pub(crate) fn succeed(&mut self, now: Instant) {
+        self.trace_at(now);
+        if let Life::Open(open) = &mut self.life {
+            open.succeed(now);
+        }
+    }
+
+    /// Returns whether another association is to ask now who is there.
+    pub(crate) fn take_question(&mut self, now: Instant) -> bool {
+        match &mut self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => open.take_question(now),
+        }
+    }
+
+    /// The association that asked came to nothing.
+    pub(crate) fn ask_again(&mut self, now: Instant) {
+        if let Life::Open(open) = &mut self.life {
+            open.ask_again(now);
+        }
+    }
+
+    /// Returns whether it is not known at present if the peer still has its state.
+    pub(crate) fn is_doubted(&self) -> bool {
+        matches!(&self.life, Life::Open(open) if open.is_doubted())
     }
 
     /// SHUTDOWN COMPLETE from a peer that has forgotten us already (RFC 9260 §8.5.1 C).

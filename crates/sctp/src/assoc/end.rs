@@ -4,6 +4,7 @@ use super::{Open, State};
 use crate::api::CloseReason;
 use crate::wire::{Cause, Causes};
 use braidcast_core::Writer;
+use braidcast_secure::{Disagreement, GuardError, Refused, State as Keys};
 
 impl Open {
     /// It is over, for `reason`.
@@ -18,7 +19,14 @@ impl Open {
     /// either (RFC 9260 §9.1).
     pub(super) fn aborted(&mut self, causes: Causes<'_>) {
         self.control.clear();
-        self.close(CloseReason::by_peer(causes));
+        self.close(self.reason_by_peer(causes));
+    }
+
+    /// Why it is over, as the peer has it. Of one that came by itself and has proved no key only
+    /// those words count that are ours too.
+    pub(super) fn reason_by_peer(&self, causes: Causes<'_>) -> CloseReason {
+        let reason = CloseReason::by_peer(causes);
+        if !self.initiator && self.is_agreeing() { reason.of_stranger() } else { reason }
     }
 
     /// ABORT with one cause.
@@ -36,8 +44,24 @@ impl Open {
         self.control.abort(&self.paths, Some(self.peer_tag), &bytes);
     }
 
+    /// Returns whether it is to be protected and no keys are agreed on yet.
+    pub(super) fn is_agreeing(&self) -> bool {
+        self.protection.as_ref().is_some_and(|it| it.guard.state() == Keys::Agreeing)
+    }
+
+    /// The peer is not whom we want, or keys are used up.
+    pub(super) fn refuse(&mut self, error: &GuardError) {
+        let cause = Cause::NoProtection { kind: Disagreement::NoCommonMethod.cause() };
+        self.send_abort_of(&[&cause, &Cause::UserInitiatedAbort(CloseReason::cut(&error.told()))]);
+        self.close(CloseReason::Insecure(error.to_string()));
+    }
+
     /// The peer broke the protocol beyond repair.
     pub(super) fn violation(&mut self, what: &str) {
+        if self.is_agreeing() {
+            // Before there are keys the ends may go by other offers than each other's.
+            return self.refuse(&Refused::Altered.into());
+        }
         self.send_abort(&Cause::ProtocolViolation(CloseReason::cut(what)));
         self.close(CloseReason::Violation(what.into()));
     }

@@ -2,7 +2,7 @@
 //! until a cookie comes back.
 
 use super::control::Control;
-use super::opening::{Opening, Retry, Stage};
+use super::opening::{Answer, Opening, Retry, Stage};
 use super::receive::Inbound;
 use super::{Open, Settled};
 use crate::addresses::Addresses;
@@ -11,9 +11,27 @@ use crate::capabilities::{Offer, Refusal, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
 use crate::wire::chunk::{Abort, CookieEcho, ErrorChunk, HeartbeatAck, Init};
-use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, UnknownAction, padded};
+use crate::wire::param::kind;
+use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, UnknownAction, binding, padded};
 use braidcast_core::{Ecn, Instant, PathId, Route, Writer};
 use core::mem;
+
+/// Bytes of padding in an INIT that offers keys (RFC 4820).
+const PADDING: usize = 28;
+
+impl Open {
+    /// The peer may have associations by cookies that were echoed over other paths: it need not
+    /// keep them.
+    fn give_up_others(&mut self, answers: &[Answer]) {
+        for answer in answers.iter().filter(|answer| answer.echoed) {
+            let Some(path) = self.paths.by_route(answer.route) else { continue };
+            let mut bytes = Vec::new();
+            let abort = Abort { reflected: false, causes: Causes::new(&[]) };
+            Chunk::Abort(abort).emit(&mut Writer::new(&mut bytes));
+            self.control.push(Control { path, tag: answer.settled.peer_tag, bytes, alone: true });
+        }
+    }
+}
 
 impl Opening {
     /// Repeats INIT or COOKIE ECHO, over the routes in turn or over all, as any of them may be
@@ -47,13 +65,23 @@ impl Opening {
 
     /// Sends INIT or COOKIE ECHO over this path.
     pub(super) fn open_over(&mut self, path: PathIndex) {
+        let route = self.paths[path].route();
         let control = match &self.stage {
             Stage::CookieWait(_) => Control { path, tag: 0, bytes: self.init(), alone: true },
-            Stage::CookieEchoed { echo, settled, .. } => {
-                Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false }
+            Stage::CookieEchoed { answers, .. } => {
+                match answers.iter().find(|answer| answer.route == route) {
+                    Some(Answer { settled, echo, .. }) => {
+                        Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false }
+                    }
+                    // No cookie came over it yet, and that of another path does not count there.
+                    None => Control { path, tag: 0, bytes: self.init(), alone: true },
+                }
             }
             Stage::Closed(_) => return,
         };
+        if let Stage::CookieEchoed { answers, .. } = &mut self.stage {
+            answers.iter_mut().filter(|answer| answer.route == route).for_each(|answer| answer.echoed = true);
+        }
         self.control.push(control);
     }
 
@@ -79,6 +107,10 @@ impl Opening {
         let mut w = Writer::new(&mut parameters);
         self.offer.emit(&mut w);
         Addresses::ours(&self.options).emit(&mut w);
+        if self.options.security.is_some() {
+            // So that an answer with a cookie is no longer than an answer to a stranger may be.
+            Parameter::Unknown { kind: kind::PADDING, value: &[0; PADDING] }.emit(&mut w);
+        }
         let init = Init {
             initiate_tag: self.local_tag,
             a_rwnd: self.options.limits.receive_buffer as u32,
@@ -111,7 +143,7 @@ impl Opening {
             };
             let agreed = self.stage.settled().map(|settled| settled.agreed);
             match chunk {
-                Chunk::InitAck(init) => self.handle_init_ack(now, index, init),
+                Chunk::InitAck(init) => self.handle_init_ack(now, index, init, raw.bytes),
                 Chunk::CookieAck(_) => {
                     let open = self.handle_cookie_ack(now, index);
                     if open.is_some() {
@@ -153,11 +185,17 @@ impl Opening {
         None
     }
 
-    /// INIT ACK (RFC 9260 §5.1 C). It came over the path `index`, which so is the first confirmed
-    /// one.
-    fn handle_init_ack(&mut self, now: Instant, index: PathIndex, init: Init<'_>) {
-        if !matches!(self.stage, Stage::CookieWait(_)) {
-            return; // RFC 9260 §5.2.3.
+    /// INIT ACK (RFC 9260 §5.1 C), as `raw` has it. It came over the path `index`; the first
+    /// confirms it, and later ones over other paths are kept for when the first leads nowhere.
+    fn handle_init_ack(&mut self, now: Instant, index: PathIndex, init: Init<'_>, raw: &[u8]) {
+        let route = self.paths[index].route();
+        let later = match &self.stage {
+            Stage::CookieWait(_) => false,
+            Stage::CookieEchoed { answers, .. } if answers.iter().all(|answer| answer.route != route) => true,
+            _ => return, // RFC 9260 §5.2.3.
+        };
+        if later && (init.initiate_tag == 0 || init.outbound_streams == 0 || init.inbound_streams == 0) {
+            return;
         }
         if let Some(what) = self.refuse_values(index, &init) {
             return self.close(CloseReason::Violation(what.into()));
@@ -167,10 +205,14 @@ impl Opening {
         }
         let peer_offer = match Offer::parse(init.parameters) {
             Ok(offer) => offer,
+            Err(_) if later => return,
             Err(refusal) => return self.refuse(init.initiate_tag, &refusal),
         };
-        if let Err(refusal) = self.offer.agree_on_keys(&peer_offer) {
-            return self.refuse(init.initiate_tag, &refusal);
+        let bound = binding(&self.init(), raw);
+        match self.offer.agree_on_keys(&peer_offer, bound) {
+            Ok(_) => {}
+            Err(_) if later => return,
+            Err(refusal) => return self.refuse(init.initiate_tag, &refusal),
         }
         let mut cookie = None;
         for raw in init.parameters.iter().map_while(Result::ok) {
@@ -179,6 +221,9 @@ impl Opening {
             }
         }
         let Some(cookie) = cookie else {
+            if later {
+                return;
+            }
             let what = "INIT ACK without a state cookie";
             let mut causes = Vec::new();
             Cause::ProtocolViolation(what.as_bytes()).emit(&mut Writer::new(&mut causes));
@@ -186,7 +231,7 @@ impl Opening {
             return self.close(CloseReason::Violation(what.into()));
         };
         let ours = (self.initial_tsn, &self.offer);
-        let settled = Box::new(Settled::by_init_ack(&self.options, ours, (&init, &peer_offer)));
+        let settled = Box::new(Settled::by_init_ack(&self.options, ours, (&init, &peer_offer), bound));
         let mut echo = Vec::with_capacity(padded(4 + cookie.len()));
         Chunk::CookieEcho(CookieEcho { cookie }).emit(&mut Writer::new(&mut echo));
         let unrecognized = Unrecognized::new(init.parameters);
@@ -196,10 +241,18 @@ impl Opening {
             unrecognized.emit_cause(&mut Writer::new(&mut causes));
             Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }).emit(&mut Writer::new(&mut echo));
         }
+        let answer = Answer { route, echo, echoed: false, settled };
+        if let Stage::CookieEchoed { retry, answers } = &mut self.stage {
+            answers.push(answer);
+            if retry.tries > 1 {
+                self.open_over(index); // The first has led nowhere so far.
+            }
+            return;
+        }
         self.paths.note_last(index);
         // INITs that have not left yet are useless.
         self.control.clear();
-        self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, echo, settled };
+        self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, answers: vec![answer] };
         self.handle_timeout(now);
     }
 
@@ -228,16 +281,20 @@ impl Opening {
 
     /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
     fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) -> Option<Box<Open>> {
-        let (tries, settled) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
-            Stage::CookieEchoed { retry, settled, .. } => (retry.tries, settled),
+        let (tries, mut answers) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
+            Stage::CookieEchoed { retry, answers } => (retry.tries, answers),
             stage => {
                 self.stage = stage;
                 return None; // RFC 9260 §5.2.5.
             }
         };
+        let route = self.paths[index].route();
+        let taken = answers.iter().position(|answer| answer.route == route && answer.echoed).unwrap_or_default();
+        let settled = answers.swap_remove(taken).settled;
         self.paths[index].confirm();
         let mut open = Open::new(now, self.hand_over(), *settled);
         open.establish(now);
+        open.give_up_others(&answers);
         // The peer may know the path of an earlier COOKIE ECHO only.
         open.begin_joins(now, index, tries > 1);
         Some(open)

@@ -345,7 +345,7 @@ impl Open {
         if let Some(index) = stranger.filter(|_| !done && self.paths.iter().any(crate::path::Path::is_usable)) {
             return self.remove_path(now, index);
         }
-        self.close(if done { CloseReason::Shutdown } else { CloseReason::by_peer(causes) });
+        self.close(if done { CloseReason::Shutdown } else { self.reason_by_peer(causes) });
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -52,12 +52,23 @@ pub(super) enum Stage {
     /// COOKIE ECHO sent.
     CookieEchoed {
         retry: Retry,
-        /// COOKIE ECHO and what goes with it, as on the wire.
-        echo: Vec<u8>,
-        settled: Box<Settled>,
+        /// The INIT ACKs that came, at most one over each path; the first is the one that is
+        /// followed.
+        answers: Vec<Answer>,
     },
     /// Over. An ABORT may have to be authenticated yet, by what was settled.
     Closed(Option<Box<Settled>>),
+}
+
+/// An INIT ACK. Its cookie is of use over the route that it came by, and there alone.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) route: Route,
+    /// COOKIE ECHO and what goes with it, as on the wire.
+    pub(super) echo: Vec<u8>,
+    /// It was sent.
+    pub(super) echoed: bool,
+    pub(super) settled: Box<Settled>,
 }
 
 /// T1-init or T1-cookie (RFC 9260 §5.1).
@@ -73,7 +84,8 @@ impl Stage {
     pub(super) fn settled(&self) -> Option<&Settled> {
         match self {
             Self::CookieWait(_) | Self::Closed(None) => None,
-            Self::CookieEchoed { settled, .. } | Self::Closed(Some(settled)) => Some(settled),
+            Self::CookieEchoed { answers, .. } => answers.first().map(|answer| &*answer.settled),
+            Self::Closed(Some(settled)) => Some(settled),
         }
     }
 
@@ -138,7 +150,7 @@ impl Opening {
             return;
         }
         let settled = match mem::replace(&mut self.stage, Stage::Closed(None)) {
-            Stage::CookieEchoed { settled, .. } => Some(settled),
+            Stage::CookieEchoed { answers, .. } => answers.into_iter().next().map(|answer| answer.settled),
             Stage::CookieWait(_) | Stage::Closed(_) => None,
         };
         self.stage = Stage::Closed(settled);
@@ -163,18 +175,12 @@ impl Opening {
         }
     }
 
-    pub(super) const fn peer_tag(&self) -> u32 {
-        match &self.stage {
-            Stage::CookieWait(_) | Stage::Closed(None) => 0,
-            Stage::CookieEchoed { settled, .. } | Stage::Closed(Some(settled)) => settled.peer_tag,
-        }
+    pub(super) fn peer_tag(&self) -> u32 {
+        self.stage.settled().map_or(0, |settled| settled.peer_tag)
     }
 
-    pub(super) const fn interleaves(&self) -> bool {
-        match &self.stage {
-            Stage::CookieWait(_) | Stage::Closed(None) => false,
-            Stage::CookieEchoed { settled, .. } | Stage::Closed(Some(settled)) => settled.agreed.interleaving,
-        }
+    pub(super) fn interleaves(&self) -> bool {
+        self.stage.settled().is_some_and(|settled| settled.agreed.interleaving)
     }
 
     /// What our INIT says, the initial TSN and the offer, while it counts.
@@ -187,6 +193,12 @@ impl Opening {
         let Some(index) = self.paths.by_route(route).filter(|_| self.paths.len() > 1) else { return };
         let Some(path) = self.paths.remove(index) else { return };
         self.control.forget_path(index);
+        if let Stage::CookieEchoed { retry, answers } = &mut self.stage {
+            answers.retain(|answer| answer.route != route);
+            if answers.is_empty() {
+                self.stage = Stage::CookieWait(*retry);
+            }
+        }
         self.journal.events.push_back(Event::PathRemoved(path.id(), path.route()));
     }
 

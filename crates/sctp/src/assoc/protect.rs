@@ -5,15 +5,18 @@
 use super::Open;
 use crate::api::{CloseReason, Event, Options, Reliability, SendOptions};
 use crate::path::PathIndex;
+use crate::rx::{Fragment, Key};
 use crate::wire::chunk::kind;
-use crate::wire::{self, Cause, Causes, Chunk, Header, PROTECTION, padded};
+use crate::wire::{self, Causes, Chunk, Header, PROTECTION, padded};
 use braidcast_core::{Instant, PathId};
-use braidcast_secure::{Disagreement, Guard, GuardError, HEADER, Refused, Role, Standing, State, Transcript};
+use braidcast_secure::{Guard, HEADER, Role, Standing, State, Transcript};
 use core::time::Duration;
 use std::sync::Arc;
 
 /// Payload protocol identifier of key messages.
 pub(super) const KEY_MESSAGE: u32 = 4242;
+/// Bytes of key messages that may wait for an acknowledgement: several changes of keys.
+const MOST_UNACKNOWLEDGED: usize = 64 << 10;
 /// Bytes of the DTLS chunk before its record: its header and a zero byte.
 const BEFORE: usize = 5;
 
@@ -27,18 +30,37 @@ pub(super) struct Protection {
     pub(super) joins: Option<(PathId, bool)>,
     /// What was in the last record.
     pub(super) text: Vec<u8>,
-    /// Unless a record comes before this, the peer has lost its state, as an ABORT in clear said.
-    pub(super) doubt: Option<Instant>,
+    /// Doubt that the peer still has its state. A record ends it.
+    pub(super) doubt: Option<Doubt>,
+    /// When another association was last wanted to find out.
+    asked: Option<Instant>,
+}
+
+/// The peer may have lost its state: an ABORT in clear says so, which anybody may have sent, or
+/// there is a newcomer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Doubt {
+    /// Until then the peer has time to send a record; `None`: it had.
+    until: Option<Instant>,
+    /// A newcomer proved by its key handshake to be the same peer.
+    succeeded: bool,
+    /// When the endpoint is to ask by another association who is there; of the end that connected.
+    ask: Option<Instant>,
 }
 
 impl Protection {
     /// Time that a peer has, beyond two round trips, to say that it is still there.
     const LEAST_DOUBT: Duration = Duration::from_millis(300);
+    /// Between two associations that ask who is there.
+    const ASK_EVERY: Duration = Duration::from_secs(1);
+    /// An association that asks and has come to nothing by then gives way to the next: four round
+    /// trips of 1.2 s, and some losses.
+    const ASK_PATIENCE: Duration = Duration::from_secs(8);
 
     pub(super) fn new(now: Instant, options: &Options, keys: Option<(Role, Transcript)>) -> Option<Self> {
         let (security, (role, transcript)) = (options.security.as_ref()?, keys?);
         let guard = Guard::new(now, Arc::clone(&security.method), security.limits, role, transcript);
-        Some(Self { guard, told: false, joins: None, text: Vec::new(), doubt: None })
+        Some(Self { guard, told: false, joins: None, text: Vec::new(), doubt: None, asked: None })
     }
 }
 
@@ -57,6 +79,13 @@ pub(super) const fn may_be_clear(chunk: &Chunk<'_>) -> bool {
         | Chunk::CookieAck(_) => true,
         _ => false,
     }
+}
+
+/// Returns whether `fragment` may be of a key message: ordered, on stream 0, and by its identifier,
+/// which only the first fragment has with I-DATA.
+pub(super) const fn is_key_message(fragment: &Fragment<'_>) -> bool {
+    let named = fragment.ppid == KEY_MESSAGE || (!fragment.first && matches!(fragment.key, Key::Mid { .. }));
+    fragment.stream == 0 && !fragment.unordered && named
 }
 
 impl Open {
@@ -85,6 +114,9 @@ impl Open {
                 reliability: Reliability::Reliable,
                 ..SendOptions::default()
             };
+            if self.queue.express_bytes() + message.len() > MOST_UNACKNOWLEDGED {
+                return self.violation("key messages that are not acknowledged");
+            }
             self.queue.push_express(now, &message, how);
         }
         if protection.told || protection.guard.state() != State::Protected || self.state.is_closed() {
@@ -100,45 +132,96 @@ impl Open {
     }
 
     /// An ABORT in clear that reflects our tag: the peer may have been started anew, or somebody
-    /// who sees packets sent it. Who is there still answers the heartbeat, which nobody else can.
+    /// who sees packets sent it. It ends nothing. The end that connected asks by a second
+    /// association who is there; a peer that is there answers the heartbeat.
     pub(super) fn doubt_peer(&mut self, now: Instant) {
-        let best = self.paths.for_control(None);
-        let round_trip = best.and_then(|index| self.paths[index].rtt().srtt()).unwrap_or_default();
-        let Some(protection) = self.protection.as_mut().filter(|it| it.doubt.is_none()) else { return };
-        protection.doubt = Some(now + Protection::LEAST_DOUBT + round_trip * 2);
-        if let Some(index) = best {
-            self.paths[index].ask(now);
+        let initiator = self.initiator;
+        if let Some(doubt) = self.begin_doubt(now).filter(|_| initiator) {
+            doubt.ask.get_or_insert(now);
         }
+        self.pace_asking(now);
+    }
+
+    /// A newcomer at this peer's address proved by its key handshake to be the same: this
+    /// association ends unless its peer sends a record soon.
+    pub(super) fn succeed(&mut self, now: Instant) {
+        if self.begin_doubt(now).is_none() {
+            return;
+        }
+        let until = self.time_to_answer(now);
+        if let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) {
+            (doubt.until, doubt.succeeded) = (Some(until), true);
+        }
+    }
+
+    /// Has whoever is there asked by heartbeats over all paths. Returns until when it has time to
+    /// answer.
+    fn time_to_answer(&mut self, now: Instant) -> Instant {
+        let usable: Vec<_> = self.paths.indices().filter(|&index| self.paths[index].is_usable()).collect();
+        usable.iter().for_each(|&index| self.paths[index].ask(now));
+        let slowest = usable.iter().filter_map(|&index| self.paths[index].rtt().srtt()).max();
+        now + Protection::LEAST_DOUBT + slowest.unwrap_or_default() * 2
+    }
+
+    /// The doubt that there is from now on.
+    fn begin_doubt(&mut self, now: Instant) -> Option<&mut Doubt> {
+        let doubted = self.protection.as_ref().filter(|_| self.state.is_up())?.doubt.is_some();
+        let until = if doubted { None } else { Some(self.time_to_answer(now)) };
+        let doubt = &mut self.protection.as_mut()?.doubt;
+        Some(doubt.get_or_insert(Doubt { until, succeeded: false, ask: None }))
+    }
+
+    /// Asking costs a handshake, and an ABORT in clear costs nobody anything: one a second.
+    fn pace_asking(&mut self, now: Instant) {
+        let Some(protection) = &mut self.protection else { return };
+        let earliest = protection.asked.map_or(now, |asked| asked + Protection::ASK_EVERY);
+        if let Some(ask) = protection.doubt.as_mut().and_then(|doubt| doubt.ask.as_mut()) {
+            *ask = earliest.max(*ask);
+        }
+    }
+
+    /// Returns whether the endpoint is to ask now, by another association, who is there.
+    pub(super) fn take_question(&mut self, now: Instant) -> bool {
+        let Some(protection) = self.protection.as_mut().filter(|_| self.state.is_up()) else { return false };
+        let Some(ask) = protection.doubt.as_mut().and_then(|doubt| doubt.ask.as_mut()).filter(|at| **at <= now) else {
+            return false;
+        };
+        *ask = now + Protection::ASK_PATIENCE;
+        protection.asked = Some(now);
+        true
+    }
+
+    /// The association that was to ask came to nothing: another one does, if there is still doubt.
+    pub(super) fn ask_again(&mut self, now: Instant) {
+        if let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) {
+            doubt.ask = Some(now);
+        }
+        self.pace_asking(now);
+    }
+
+    /// Returns whether it is not known at present if the peer still has its state.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.state.is_up() && self.protection.as_ref().is_some_and(|it| it.doubt.is_some())
     }
 
     pub(super) fn key_timeout(&self) -> Option<Instant> {
         let protection = self.protection.as_ref()?;
-        [protection.guard.poll_timeout(), protection.doubt].into_iter().flatten().min()
+        let doubt = protection.doubt.into_iter().flat_map(|doubt| [doubt.until, doubt.ask]);
+        doubt.chain([protection.guard.poll_timeout()]).flatten().min()
     }
 
     pub(super) fn handle_key_timeout(&mut self, now: Instant) {
         let Some(protection) = self.protection.as_mut().filter(|_| self.state.is_up()) else { return };
-        if protection.doubt.take_if(|until| *until <= now).is_some() {
+        if let Some(doubt) = &mut protection.doubt
+            && doubt.until.take_if(|until| *until <= now).is_some()
+            && doubt.succeeded
+        {
             return self.close(CloseReason::by_peer(Causes::new(&[])));
         }
         match protection.guard.handle_timeout(now) {
             Ok(()) => self.tend_keys(now),
             Err(error) => self.refuse(&error),
         }
-    }
-
-    /// The peer is not whom we want, or keys are used up.
-    pub(super) fn refuse(&mut self, error: &GuardError) {
-        // As the other end sees it.
-        let told = match error {
-            GuardError::Refused(Refused::WrongKey(_)) => Refused::ByPeer.to_string(),
-            GuardError::Refused(Refused::Certificate(why)) => format!("the other end says that our certificate {why}"),
-            GuardError::Refused(Refused::ByPeer) => "this end does not accept the other end's key".into(),
-            other => format!("the other end says: {other}"),
-        };
-        let cause = Cause::NoProtection { kind: Disagreement::NoCommonMethod.cause() };
-        self.send_abort_of(&[&cause, &Cause::UserInitiatedAbort(CloseReason::cut(&told))]);
-        self.close(CloseReason::Insecure(error.to_string()));
     }
 
     /// Bytes that a packet leaves free before it, for what a record has before its chunks.

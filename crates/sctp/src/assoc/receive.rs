@@ -299,6 +299,10 @@ impl Open {
         if !self.state.accepts_data() {
             return;
         }
+        if self.is_agreeing() && !protect::is_key_message(&fragment) {
+            self.journal.stats.dropped_packets += 1;
+            return;
+        }
         arrivals.any = true;
         let lowest = arrivals.carried.lowest_tsn.get_or_insert(fragment.tsn);
         *lowest = fragment.tsn.min(*lowest);
@@ -313,7 +317,7 @@ impl Open {
         // With the buffer full, only what lets messages out is taken, with some slack: what fills a gap, or anything if
         // no message is whole, as the application can make no room then.
         let full = self.receive_window() == 0;
-        let slack = self.reassembly.buffered() < 2 * self.options.limits.receive_buffer;
+        let slack = self.reassembly.buffered() < 2 * self.receive_limit();
         let stuck = !self.reassembly.is_readable();
         if full && stuck && !slack {
             // Interleaved messages of which none can be finished: better a clear end than to hang.

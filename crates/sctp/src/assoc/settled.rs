@@ -51,6 +51,7 @@ impl Settled {
         options: &Options,
         (initial_tsn, offer): (u32, &Offer),
         (init_ack, peer_offer): (&Init<'_>, &Offer),
+        bound: [u8; 16],
     ) -> Self {
         Self {
             peer_tag: init_ack.initiate_tag,
@@ -58,7 +59,7 @@ impl Settled {
             agreed: Agreed::new(offer, peer_offer),
             zero_checksum: ZeroChecksum::new(offer, peer_offer),
             auth: AuthKeys::new(offer, peer_offer, &options.key),
-            keys: offer.agree_on_keys(peer_offer).ok().flatten(),
+            keys: offer.agree_on_keys(peer_offer, bound).ok().flatten(),
             outbound_streams: options.limits.streams.min(init_ack.inbound_streams),
             inbound_streams: options.limits.streams.min(init_ack.outbound_streams),
             local_initial_tsn: initial_tsn,
@@ -75,7 +76,7 @@ impl Settled {
             agreed: Agreed::new(&cookie.local_offer, &cookie.peer_offer),
             zero_checksum: ZeroChecksum::new(&cookie.local_offer, &cookie.peer_offer),
             auth: AuthKeys::new(&cookie.local_offer, &cookie.peer_offer, &options.key),
-            keys: cookie.local_offer.agree_on_keys(&cookie.peer_offer).ok().flatten(),
+            keys: cookie.local_offer.agree_on_keys(&cookie.peer_offer, cookie.bound).ok().flatten(),
             outbound_streams: cookie.outbound_streams,
             inbound_streams: cookie.inbound_streams,
             local_initial_tsn: cookie.local_initial_tsn,

@@ -1,10 +1,17 @@
 use super::Open;
-use braidcast_core::Instant;
+use braidcast_core::{Instant, Strangers};
 
 impl Open {
     /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
     pub(super) fn receive_window(&self) -> usize {
-        self.options.limits.receive_buffer.saturating_sub(self.reassembly.buffered())
+        self.receive_limit().saturating_sub(self.reassembly.buffered())
+    }
+
+    /// Bytes that the peer may have sent and the application has not taken: before there are keys,
+    /// what key messages need.
+    pub(super) fn receive_limit(&self) -> usize {
+        let limit = self.options.limits.receive_buffer;
+        if self.is_agreeing() { limit.min(Strangers::<()>::WINDOW) } else { limit }
     }
 
     /// For the report: whether a packet of the peer would fit the window that it is told.

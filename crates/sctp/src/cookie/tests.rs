@@ -30,6 +30,7 @@ fn cookie(created: Instant) -> Cookie {
         local_offer: Offer::of(&mut rng, &Options::default().with(|it| it.papers.nr_sack = true)),
         peer_offer: Offer::new(&mut rng, false, false),
         peer_addresses: Addresses::default(),
+        bound: [0; 16],
     }
 }
 
@@ -177,6 +178,7 @@ proptest! {
             local_offer: Offer::new(&mut Rng::from_seed(created), interleaving, !interleaving),
             peer_offer: Offer::parse(Parameters::new(&peer)).expect("good offer"),
             peer_addresses: Addresses::new(core::iter::repeat_n(remote.ip(), usize::from(socket % 10))),
+            bound: [0; 16],
         };
         let mut jar = jar();
         let bytes = issued(&mut jar, &cookie);

@@ -1,4 +1,4 @@
-use super::Endpoint;
+use super::{Endpoint, Entry};
 use crate::addresses::Addresses;
 use crate::assoc::{Association, nonzero};
 use crate::capabilities::{Offer, Unrecognized};
@@ -7,8 +7,6 @@ use crate::wire::chunk::{Abort, CookieAck, ErrorChunk, Init};
 use crate::wire::{self, Cause, Causes, Chunk, Header, Packet, Parameter, Parameters};
 use braidcast_core::{Ecn, Heard, Instant, Route, Writer};
 use core::time::Duration;
-use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What an INIT ACK says about us, from nothing or from an existing association.
@@ -20,9 +18,6 @@ struct Answer {
 }
 
 impl Endpoint {
-    /// A peer that sent nothing for this long may have to go when others come.
-    const SILENT: Duration = Duration::from_millis(250);
-
     /// INIT: answered by INIT ACK with all that is known in a cookie, and forgotten (RFC 9260 §5.1
     /// B, §5.2.1, §5.2.2). The packet has `len` bytes.
     pub(super) fn handle_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>, len: usize) {
@@ -30,14 +25,28 @@ impl Endpoint {
         if packet.header.verification_tag != 0 || packet.chunks().nth(1).is_some() {
             return;
         }
-        let Some(Ok(Chunk::Init(init))) = packet.chunks().next().and_then(Result::ok).map(Chunk::parse) else { return };
+        let Some(raw) = packet.chunks().next().and_then(Result::ok) else { return };
+        let Ok(Chunk::Init(init)) = Chunk::parse(raw) else { return };
         let port = packet.header.source_port;
-        let existing = self.by_route.get(&(route, port)).copied();
         if init.initiate_tag == 0 {
             return; // RFC 9260 §3.3.2: silently discarded.
         }
-        if existing.and_then(|id| self.association(id)).is_some_and(|it| it.local_tag() == init.initiate_tag) {
+        let there = || self.at(route, port).iter().filter_map(|id| Some((*id, self.association(*id)?)));
+        if there().any(|(_, it)| it.local_tag() == init.initiate_tag) {
             return; // Our own, which somebody sent back: an answer would end our handshake.
+        }
+        // With security a newcomer stands beside what there is; only where both ends connect at
+        // once is it one association.
+        let secured = self.options.security.is_some();
+        let existing = there().find(|(_, it)| !secured || it.is_opening());
+        if secured && existing.is_some_and(|(_, it)| init.initiate_tag < it.local_tag()) {
+            // Of two handshakes that of the greater tag goes on: both ends settle by the same
+            // chunks.
+            return;
+        }
+        let existing = existing.map(|(id, _)| id);
+        if secured && existing.is_none() && !self.listening && there().next().is_some() {
+            return;
         }
         if init.a_rwnd < Init::MIN_A_RWND || init.outbound_streams == 0 || init.inbound_streams == 0 {
             return self.refuse_init(route, port, init.initiate_tag, &Cause::InvalidMandatoryParameter);
@@ -74,13 +83,13 @@ impl Endpoint {
                 &Cause::RestartWithNewAddresses(Parameters::new(&new)),
             );
         }
-        if let Err(refusal) = answer.offer.agree_on_keys(&peer_offer) {
+        if let Err(refusal) = answer.offer.agree_on_keys(&peer_offer, [0; 16]) {
             let mut causes = Vec::new();
             refusal.emit(&mut Writer::new(&mut causes));
             self.turn_away(route, refusal.to_string());
             return self.abort_stray(route, port, init.initiate_tag, false, &causes);
         }
-        self.send_init_ack(now, (route, port), &init, peer_offer, answer, len);
+        self.send_init_ack(now, (route, port), (&init, raw.bytes), peer_offer, answer, len);
     }
 
     /// Our side of an INIT ACK; `None` where none is due.
@@ -125,14 +134,14 @@ impl Endpoint {
         &mut self,
         now: Instant,
         (route, port): (Route, u16),
-        init: &Init<'_>,
+        (init, raw): (&Init<'_>, &[u8]),
         peer_offer: Offer,
         mut ours: Answer,
         len: usize,
     ) {
         let most = route.longest_answer(len);
         for reports in [true, true, false] {
-            let packet = self.init_ack(now, (route, port), init, peer_offer, &ours, reports);
+            let packet = self.init_ack(now, (route, port), (init, raw), peer_offer, &ours, reports);
             if packet.len() <= most {
                 return self.roster.reply(route, packet);
             }
@@ -144,7 +153,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         (route, port): (Route, u16),
-        init: &Init<'_>,
+        (init, raw): (&Init<'_>, &[u8]),
         peer_offer: Offer,
         ours: &Answer,
         reports: bool,
@@ -156,6 +165,24 @@ impl Endpoint {
         // At most doubled (RFC 9260 §5.2.6 leaves the limit to us).
         let life = self.options.timers.cookie_life;
         let lifespan = life + preservative.unwrap_or_default().min(life);
+        let mut stated = Vec::new();
+        let mut w = Writer::new(&mut stated);
+        ours.offer.emit(&mut w);
+        Addresses::ours(&self.options).emit(&mut w);
+        if reports {
+            Unrecognized::new(init.parameters).emit_parameters(&mut w);
+        }
+        let chunk = |parameters| Init {
+            initiate_tag: ours.local_tag,
+            a_rwnd: self.options.limits.receive_buffer as u32,
+            // No more than the peer takes (RFC 9260 §3.3.3).
+            outbound_streams: self.options.limits.streams.min(init.inbound_streams),
+            inbound_streams: self.options.limits.streams,
+            initial_tsn: ours.initial_tsn,
+            parameters: Parameters::new(parameters),
+        };
+        let mut unsigned = Vec::new();
+        chunk(&stated).emit_ack(&mut Writer::new(&mut unsigned));
         let cookie = Cookie {
             created: now,
             lifespan,
@@ -174,27 +201,14 @@ impl Endpoint {
             local_offer: ours.offer,
             peer_offer,
             peer_addresses: Addresses::of_peer(&self.options, init.parameters),
+            bound: wire::binding(raw, &unsigned),
         };
         let mut sealed = Vec::new();
         self.cookies.issue(&cookie, &mut sealed);
         let mut parameters = Vec::new();
-        let mut w = Writer::new(&mut parameters);
-        Parameter::StateCookie(&sealed).emit(&mut w);
-        ours.offer.emit(&mut w);
-        Addresses::ours(&self.options).emit(&mut w);
-        if reports {
-            Unrecognized::new(init.parameters).emit_parameters(&mut w);
-        }
-        let chunk = Init {
-            initiate_tag: ours.local_tag,
-            a_rwnd: self.options.limits.receive_buffer as u32,
-            // No more than the peer takes (RFC 9260 §3.3.3).
-            outbound_streams: cookie.outbound_streams,
-            inbound_streams: self.options.limits.streams,
-            initial_tsn: ours.initial_tsn,
-            parameters: Parameters::new(&parameters),
-        };
-        self.one_chunk(port, init.initiate_tag, &Chunk::InitAck(chunk))
+        Parameter::StateCookie(&sealed).emit(&mut Writer::new(&mut parameters));
+        parameters.extend_from_slice(&stated);
+        self.one_chunk(port, init.initiate_tag, &Chunk::InitAck(chunk(&parameters)))
     }
 
     /// COOKIE ECHO: the one thing that makes an association (RFC 9260 §5.1 D, §5.2.4).
@@ -209,11 +223,7 @@ impl Endpoint {
                 if self.existing(route, &cookie).is_some_and(|(_, case)| case == Case::Duplicate) {
                     *cookie
                 } else {
-                    let staleness_us = u32::try_from(by.as_micros()).unwrap_or(u32::MAX);
-                    let mut causes = Vec::new();
-                    Cause::StaleCookie { staleness: staleness_us }.emit(&mut Writer::new(&mut causes));
-                    let chunk = Chunk::Error(ErrorChunk { causes: Causes::new(&causes) });
-                    return self.reply_chunk(route, header.source_port, cookie.peer_tag, &chunk);
+                    return self.reply_stale(route, &cookie, by);
                 }
             }
             Err(CookieError::Forged | CookieError::Malformed { .. }) => return,
@@ -224,8 +234,15 @@ impl Endpoint {
         {
             return;
         }
+        let existing = self.existing(route, &cookie);
+        let is_open = |id| self.association(id).is_some_and(|it| !it.is_opening());
+        if cookie.route != route && !existing.is_some_and(|(id, case)| case == Case::Duplicate && is_open(id)) {
+            // It proves that somebody is where the INIT came from, and nothing about where it comes
+            // from itself. Whoever moved since begins again there (RFC 9260 §5.2.6).
+            return self.reply_stale(route, &cookie, Duration::ZERO);
+        }
         self.heard = Heard::Peer;
-        let id = match self.existing(route, &cookie) {
+        let id = match existing {
             Some((_, Case::Stray)) => return,
             Some((id, case)) => {
                 let restart = case == Case::Restart;
@@ -236,15 +253,25 @@ impl Endpoint {
                 id
             }
             None => {
+                let host = route.remote.ip();
                 let most = self.options.limits.max_associations;
-                let full = self.roster.len() >= most && self.count_alive() >= most;
-                if !self.listening || (full && !self.turn_out_idlest(now, route.remote.ip())) {
+                let secured = self.options.security.is_some();
+                let crowded = !secured && self.roster.len() >= most && self.count_alive() >= most;
+                let full = most == 0 || (crowded && !self.turn_out_idlest(now, host));
+                if !self.listening || full {
                     return self.refuse_init(route, cookie.peer_port, cookie.peer_tag, &Cause::OutOfResource);
+                }
+                if secured && !self.make_room_for_stranger(now, host) {
+                    return; // It asks again, and finds a place in time.
                 }
                 let rng = self.rng.fork();
                 let mut association = Association::accept(now, Arc::clone(&self.options), rng, &cookie, route);
                 association.handle_cookie_echo(now, route, &cookie, false);
-                self.insert(association, Some((route.remote.ip(), now)))
+                let id = self.insert(Entry::new(association, Some((host, now))));
+                if secured {
+                    self.strangers.enter(now, host, id);
+                }
+                id
             }
         };
         // What is bundled behind the cookie: data, perhaps.
@@ -254,36 +281,22 @@ impl Endpoint {
         self.settle(id);
     }
 
-    /// Associations that are not closed.
-    fn count_alive(&self) -> usize {
-        let alive = |&id: &super::AssociationId| self.association(id).is_some_and(|it| !it.is_closed());
-        self.roster.ids().filter(alive).count()
-    }
-
-    /// There are as many associations as there may be, and `newcomer` asks for one more. Of the
-    /// host that opened most, the one that was silent longest must go, so that one host cannot take
-    /// all; one that just spoke only for a host that has far fewer. `false` if none need go.
-    fn turn_out_idlest(&mut self, now: Instant, newcomer: IpAddr) -> bool {
-        let alive = |id| self.roster.get(id).filter(|entry| !entry.association.is_closed());
-        let guests = || self.roster.ids().filter_map(|id| Some((id, alive(id)?.guest?)));
-        let mut hosts = HashMap::new();
-        guests().for_each(|(_, (host, _))| *hosts.entry(host).or_insert(0_usize) += 1);
-        let of_newcomer = hosts.get(&newcomer).copied().unwrap_or_default();
-        let Some((crowd, most)) = hosts.into_iter().max_by_key(|&(host, count)| (count, host)) else { return false };
-        let idlest = guests().filter(|(_, (host, _))| *host == crowd).min_by_key(|(_, (_, heard))| *heard);
-        let may_go = |heard| most > of_newcomer + 1 || now.since(heard) >= Self::SILENT;
-        let Some((id, _)) = idlest.filter(|(_, (_, heard))| may_go(*heard)) else { return false };
-        if let Some(entry) = self.roster.get_mut(id) {
-            entry.association.abort(now, "silent while others ask for its place");
-        }
-        self.settle(id);
-        true
+    /// The cookie is too old, `by` how much, or came over another route: the peer begins again.
+    fn reply_stale(&mut self, route: Route, cookie: &Cookie, by: Duration) {
+        let staleness_us = u32::try_from(by.as_micros()).unwrap_or(u32::MAX);
+        let mut causes = Vec::new();
+        Cause::StaleCookie { staleness: staleness_us }.emit(&mut Writer::new(&mut causes));
+        let chunk = Chunk::Error(ErrorChunk { causes: Causes::new(&causes) });
+        self.reply_chunk(route, cookie.peer_port, cookie.peer_tag, &chunk);
     }
 
     /// The association that `cookie` is about, and which case of RFC 9260 §5.2.4 table 12 this is.
+    /// With security none restarts another: who lost its state lost its keys, and comes as a
+    /// newcomer.
     fn existing(&self, route: Route, cookie: &Cookie) -> Option<(super::AssociationId, Case)> {
         let by_tag = self.by_tag.get(&cookie.local_tag);
-        let id = *by_tag.or_else(|| self.by_route.get(&(route, cookie.peer_port)))?;
+        let by_route = || self.at(route, cookie.peer_port).first().filter(|_| self.options.security.is_none());
+        let id = *by_tag.or_else(by_route)?;
         let association = self.association(id)?;
         let (local, peer) = (association.local_tag(), association.peer_tag());
         let case = match (cookie.local_tag == local, cookie.peer_tag == peer) {

@@ -1,14 +1,16 @@
 //! All associations of one SCTP port, and the packets that belong to none.
 
 mod accept;
+mod places;
 mod stray;
+mod succession;
 
 use crate::api::{CloseReason, ConnectError, Event, Options};
 use crate::assoc::Association;
 use crate::cookie::CookieJar;
 use crate::wire::{Packet, chunk::kind};
 use braidcast_core::{
-    Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn,
+    Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Strangers, Transmit, Turn,
 };
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
@@ -41,6 +43,19 @@ struct Entry {
     guest: Option<(IpAddr, Instant)>,
     /// The application has been told that it is over.
     told: bool,
+    /// Its peer proved by the key handshake who it is.
+    proved: bool,
+    /// Finds out for this association whether its peer still has its state; nobody is told of it.
+    asks_for: Option<AssociationId>,
+    /// The one that finds out for it.
+    asked_by: Option<AssociationId>,
+}
+
+impl Entry {
+    fn new(association: Association, guest: Option<(IpAddr, Instant)>) -> Self {
+        let tag = association.local_tag();
+        Self { association, tag, guest, proved: false, told: false, asks_for: None, asked_by: None }
+    }
 }
 
 impl Member for Entry {
@@ -64,7 +79,12 @@ impl Member for Entry {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.association.poll_event()
+        let event = self.association.poll_event();
+        if self.asks_for.is_some() {
+            while self.association.poll_event().is_some() {}
+            return None;
+        }
+        event
     }
 }
 
@@ -87,10 +107,14 @@ pub struct Endpoint {
     roster: Roster<Entry>,
     /// INITs that wait until the associations have sent what they have.
     lobby: Lobby,
+    /// Who has proved no key yet, where keys are in use.
+    strangers: Strangers<AssociationId>,
     /// What the last datagram was.
     heard: Heard,
     by_tag: HashMap<u32, AssociationId>,
-    by_route: HashMap<(Route, u16), AssociationId>,
+    /// Those between a route and a port of the peer's; with security several may stand beside each
+    /// other.
+    by_route: HashMap<(Route, u16), Vec<AssociationId>>,
     /// Who was turned away before there was an association, and why.
     turned_away: VecDeque<(Route, CloseReason)>,
 }
@@ -117,6 +141,7 @@ impl Endpoint {
             listening: false,
             roster: Roster::default(),
             lobby: Lobby::default(),
+            strangers: Strangers::default(),
             heard: Heard::Nothing,
             by_tag: HashMap::new(),
             by_route: HashMap::new(),
@@ -150,12 +175,20 @@ impl Endpoint {
         if remote_port == 0 {
             return Err(ConnectError::PortZero);
         }
-        if routes.iter().any(|&route| self.by_route.contains_key(&(route, remote_port))) {
+        let is_in_use = |id: &AssociationId| {
+            self.roster.get(*id).is_some_and(|entry| entry.asks_for.is_none() && !entry.association.is_closed())
+        };
+        if routes.iter().any(|&route| self.at(route, remote_port).iter().any(is_in_use)) {
             return Err(ConnectError::AlreadyConnected);
         }
         let rng = self.rng.fork();
         let association = Association::connect(now, Arc::clone(&self.options), rng, remote_port, routes);
-        Ok(self.insert(association, None))
+        Ok(self.insert(Entry::new(association, None)))
+    }
+
+    /// Returns the associations between `route` and the peer's `port`, oldest first.
+    fn at(&self, route: Route, port: u16) -> &[AssociationId] {
+        self.by_route.get(&(route, port)).map_or(&[], Vec::as_slice)
     }
 
     /// Who asked for an association that could not be protected as this end or theirs wants it, and
@@ -183,12 +216,12 @@ impl Endpoint {
 
     /// All associations, in no particular order of meaning, but always the same.
     pub fn associations(&self) -> impl Iterator<Item = AssociationId> + '_ {
-        self.roster.ids()
+        self.roster.ids().filter(|id| self.roster.get(*id).is_some_and(|entry| entry.asks_for.is_none()))
     }
 
-    fn insert(&mut self, association: Association, guest: Option<(IpAddr, Instant)>) -> AssociationId {
-        let tag = association.local_tag();
-        let id = self.roster.insert(Entry { association, tag, guest, told: false });
+    fn insert(&mut self, entry: Entry) -> AssociationId {
+        let tag = entry.tag;
+        let id = self.roster.insert(entry);
         self.by_tag.insert(tag, id);
         self.index(id);
         self.roster.set_timer(id);
@@ -208,9 +241,12 @@ impl Endpoint {
         let port = entry.association.peer_port();
         for (route, added) in entry.association.take_route_changes() {
             if added {
-                self.by_route.insert((route, port), id);
-            } else if self.by_route.get(&(route, port)) == Some(&id) {
-                self.by_route.remove(&(route, port));
+                let there = self.by_route.entry((route, port)).or_default();
+                if !there.contains(&id) {
+                    there.push(id);
+                }
+            } else {
+                forget(&mut self.by_route, (route, port), id);
             }
         }
         let tag = entry.association.local_tag();
@@ -247,22 +283,35 @@ impl Endpoint {
 
     /// The association has been polled dry. If it is closed, no packet finds it any more. It goes at
     /// once if there is nothing to read, else when the application knows.
-    fn rest(&mut self, id: AssociationId) {
+    fn rest(&mut self, now: Instant, id: AssociationId) {
         self.index(id);
+        if self.options.security.is_some() {
+            self.tend_succession(now, id);
+        }
         self.roster.set_timer(id);
         let Some(entry) = self.roster.get(id).filter(|entry| entry.association.is_closed()) else { return };
-        if self.by_tag.get(&entry.tag) == Some(&id) {
-            self.by_tag.remove(&entry.tag);
+        let (tag, port, told) = (entry.tag, entry.association.peer_port(), entry.told || entry.asks_for.is_some());
+        let (readable, questions) = (entry.association.is_readable(), (entry.asks_for, entry.asked_by));
+        let routes: Vec<Route> = entry.association.paths().map(|path| path.route).collect();
+        if self.by_tag.get(&tag) == Some(&id) {
+            self.by_tag.remove(&tag);
         }
-        let port = entry.association.peer_port();
-        for path in entry.association.paths() {
-            if self.by_route.get(&(path.route, port)) == Some(&id) {
-                self.by_route.remove(&(path.route, port));
-            }
-        }
-        let unread = entry.association.is_readable() && self.roster.len() < self.most_closed();
-        if entry.told || !unread {
+        routes.into_iter().for_each(|route| forget(&mut self.by_route, (route, port), id));
+        self.strangers.leave(id);
+        self.end_question(now, id, questions);
+        let unread = readable && self.roster.len() < self.most_closed();
+        if told || !unread {
             self.roster.remove(id);
+        }
+    }
+}
+
+/// `id` is not at this place any more.
+fn forget(by_route: &mut HashMap<(Route, u16), Vec<AssociationId>>, place: (Route, u16), id: AssociationId) {
+    if let Some(there) = by_route.get_mut(&place) {
+        there.retain(|it| *it != id);
+        if there.is_empty() {
+            by_route.remove(&place);
         }
     }
 }
@@ -325,7 +374,7 @@ impl Machine for Endpoint {
                     }
                     return Some(transmit);
                 }
-                Turn::Dry(id) => self.rest(id),
+                Turn::Dry(id) => self.rest(now, id),
                 Turn::Over if self.receive_stranger(now) => {}
                 Turn::Over => return None,
             }

@@ -1,4 +1,4 @@
-use super::Endpoint;
+use super::{AssociationId, Endpoint};
 use crate::wire::chunk::{ShutdownComplete, kind};
 use crate::wire::{Chunk, Packet};
 use braidcast_core::{Instant, Route};
@@ -11,9 +11,10 @@ impl Endpoint {
         match first.kind {
             kind::ABORT | kind::SHUTDOWN_COMPLETE => {
                 // With the T bit the tag is the peer's own (RFC 9260 §8.5.1 B, C).
-                let Some(&id) = self.by_route.get(&(route, port)) else { return };
-                let reflects = first.flags & 1 == 1 && self.association(id).is_some_and(|it| it.peer_tag() == tag);
-                if let (true, Some(entry)) = (reflects, self.roster.get_mut(id)) {
+                let has_tag = |id: &AssociationId| self.association(*id).is_some_and(|it| it.peer_tag() == tag);
+                let found = self.at(route, port).iter().copied().find(has_tag).filter(|_| first.flags & 1 == 1);
+                let Some(id) = found else { return };
+                if let Some(entry) = self.roster.get_mut(id) {
                     match Chunk::parse(first) {
                         Ok(Chunk::Abort(abort)) => entry.association.handle_reflected_abort(now, route, abort.causes),
                         _ => entry.association.handle_reflected_shutdown_complete(),
@@ -29,7 +30,7 @@ impl Endpoint {
             // that could start a loop.
             kind::INIT_ACK | kind::COOKIE_ACK | kind::ERROR | kind::HEARTBEAT_ACK => {}
             // A tag that is not that of the association over this route: old or forged, dropped (RFC 9260 §8.5).
-            _ if self.by_route.contains_key(&(route, port)) => {}
+            _ if !self.at(route, port).is_empty() => {}
             // A record without checksum: an association that we have forgotten may have agreed on that.
             _ if !packet.has_checksum() && self.options.security.is_none() => {}
             _ if packet.chunks().flatten().any(|raw| raw.kind == kind::ABORT) => {}

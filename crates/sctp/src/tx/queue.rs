@@ -203,6 +203,7 @@ pub(crate) struct SendQueue {
     turns: [VecDeque<u16>; Priority::COUNT],
     /// Messages that go before all others: those of the key handshake.
     express: VecDeque<MessageKey>,
+    express_held: Vec<MessageKey>,
     /// Messages of streams that are to begin anew, which wait for that, by stream.
     paused: BTreeMap<u16, Paused>,
     paused_bytes: usize,
@@ -244,6 +245,7 @@ impl SendQueue {
             packet_of: None,
             turns: Default::default(),
             express: VecDeque::new(),
+            express_held: Vec::new(),
             paused: BTreeMap::new(),
             paused_bytes: 0,
             held_back: false,
@@ -506,6 +508,7 @@ impl SendQueue {
     /// Frees a message that neither waits nor has chunks out.
     pub(crate) fn release(&mut self, key: MessageKey) {
         self.forget_deadline(key);
+        self.express_held.retain(|&it| it != key);
         let mut message = self.messages.remove(key.place());
         self.held_bytes -= message.payload.len();
         if self.spare.len() < Self::SPARE && message.payload.capacity() <= 1 << 16 {

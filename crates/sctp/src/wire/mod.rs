@@ -7,6 +7,7 @@
 //!
 //! [`Writer`]: braidcast_core::Writer
 
+mod binding;
 pub mod cause;
 pub mod chunk;
 mod entries;
@@ -16,6 +17,7 @@ mod packet;
 pub mod param;
 mod tlv;
 
+pub use binding::binding;
 pub use cause::{Cause, Causes};
 pub use chunk::Chunk;
 pub use entries::{Entries, Entry};

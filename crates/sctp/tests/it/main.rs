@@ -40,5 +40,6 @@ mod robustness;
 mod rules;
 mod schedulers;
 mod select;
+mod strangers;
 mod transfer;
 mod zero_checksum;

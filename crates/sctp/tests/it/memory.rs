@@ -1,15 +1,17 @@
 //! No allocation per packet once things run, and little memory for an association that rests.
 
 use crate::common;
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
-use braidcast_sctp::wire::Chunk;
-use braidcast_sctp::wire::chunk::Redundancy;
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Strangers};
+use braidcast_sctp::wire::chunk::{Abort, CookieEcho, IData, Redundancy};
+use braidcast_sctp::wire::{Causes, Chunk, Packet};
 use braidcast_sctp::{
-    AssociationId, Endpoint, Limits, Method, Options, QueueScope, Reliability, SecurityOptions, SendError, SendOptions,
+    AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, SecurityOptions, SendError,
+    SendOptions,
 };
 use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
 use braidcast_testing::Counting;
+use common::{packet, tag};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -303,4 +305,214 @@ fn a_flood_of_inits_takes_no_memory() {
     while pipe.server.poll_transmit(pipe.now, &mut init).is_some() {}
     let left = Counting::bytes() - before;
     assert!(left < 32 << 10, "{left} bytes");
+}
+
+/// Somebody without a key: what it knows of its association, if it has one.
+struct Stranger {
+    route: Route,
+    peer_tag: u32,
+    tsn: u32,
+    cookie: Vec<u8>,
+}
+
+/// A listener with one member, and strangers who send what they like.
+struct Besieged {
+    pipe: Pipe,
+    member: AssociationId,
+    /// The member's tags, to the server and to the client.
+    tags: (u32, u32),
+    init: Vec<u8>,
+    strangers: Vec<Stranger>,
+    rng: Rng,
+}
+
+impl Besieged {
+    fn new(seed: u64) -> Self {
+        let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
+        let security = Some(SecurityOptions { method, limits: Default::default() });
+        let mut pipe = Pipe::new(&Options { security, ..Options::live() });
+        let route = Route::new(SocketId(0), address(2, 9899));
+        let member = pipe.client.connect(pipe.now, 9899, &[route]).unwrap();
+        let mut init = Vec::new();
+        pipe.client.handle_timeout(pipe.now);
+        pipe.client.poll_transmit(pipe.now, &mut init).unwrap();
+        pipe.deliver(&init, Route::new(SocketId(0), address(1, 10_000)));
+        pipe.advance(Duration::from_millis(1));
+        pipe.advance(Duration::from_millis(300));
+        let mut it = Self { pipe, member, tags: (0, 0), init, strangers: Vec::new(), rng: Rng::from_seed(seed) };
+        it.exchange();
+        it
+    }
+
+    /// The member sends a message, which arrives. Returns the tags of both directions.
+    fn exchange(&mut self) -> (u32, u32) {
+        let received = self.pipe.received;
+        let (now, member) = (self.pipe.now, self.member);
+        let association = self.pipe.client.association_mut(member).expect("the member is there");
+        association.send(now, &[1; 700], SendOptions::default()).expect("room");
+        self.carry();
+        self.pipe.read();
+        assert_eq!(self.pipe.received, received + 1, "the member's message arrives");
+        self.tags
+    }
+
+    /// Carries all packets of both ends; those to strangers get to them.
+    fn carry(&mut self) {
+        let (now, mut buf) = (self.pipe.now, Vec::new());
+        loop {
+            let mut any = false;
+            while let Some(transmit) = self.pipe.client.poll_transmit(now, &mut buf) {
+                any = true;
+                for payload in transmit.datagrams(&buf) {
+                    self.tags.0 = tag(payload);
+                    self.pipe.deliver(payload, Route::new(SocketId(0), address(1, 10_000)));
+                }
+            }
+            while let Some(transmit) = self.pipe.server.poll_transmit(now, &mut buf) {
+                any = true;
+                for payload in transmit.datagrams(&buf) {
+                    if transmit.route.remote == address(1, 10_000) {
+                        self.tags.1 = tag(payload);
+                        let route = Route::new(SocketId(0), address(2, 9899));
+                        self.pipe.client.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload });
+                    }
+                    self.answered(transmit.route, payload);
+                }
+            }
+            while self.pipe.server.poll_event().is_some() {}
+            if !any {
+                return;
+            }
+        }
+    }
+
+    /// The server sent a stranger this.
+    fn answered(&mut self, route: Route, packet: &[u8]) {
+        let Ok(read) = Packet::parse(packet) else { return };
+        let Some(Ok(Chunk::InitAck(ack))) = read.chunks().next().and_then(Result::ok).map(Chunk::parse) else { return };
+        let cookie = ack.parameters.iter().flatten().find(|raw| raw.kind == 7).map(|raw| raw.value.to_vec());
+        if let Some(stranger) = self.strangers.iter_mut().find(|stranger| stranger.route == route) {
+            stranger.peer_tag = ack.initiate_tag;
+            stranger.cookie = cookie.unwrap_or_default();
+        }
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        self.rng.below(most)
+    }
+
+    /// One packet of a stranger's, or some time.
+    fn step(&mut self) {
+        let networks = 1 + self.below(400);
+        match self.below(12) {
+            0..=2 => {
+                // INIT, perhaps from the member's address.
+                let (network, host) = (self.below(networks) as u16, self.below(60_000) as u16);
+                let remote = if self.below(20) == 0 { address(1, 10_000) } else { far(network, 1000 + host % 60_000) };
+                let (tag, route) = (self.rng.u32() | 1, Route::new(SocketId(0), remote));
+                let mut init = self.init.clone();
+                init[16..20].copy_from_slice(&tag.to_be_bytes());
+                braidcast_sctp::wire::seal(&mut init);
+                let tsn = u32::from_be_bytes(init[28..32].try_into().unwrap());
+                self.strangers.retain(|stranger| stranger.route != route);
+                if self.strangers.len() > 3000 {
+                    self.strangers.remove(0);
+                }
+                self.strangers.push(Stranger { route, peer_tag: 0, tsn, cookie: Vec::new() });
+                self.pipe.deliver(&init, route);
+            }
+            3..=5 if !self.strangers.is_empty() => {
+                let (of, from) = (self.any(), self.any());
+                let chunk = Chunk::CookieEcho(CookieEcho { cookie: &self.strangers[of].cookie.clone() });
+                let own = self.below(8) > 0;
+                let route = self.strangers[if own { of } else { from }].route;
+                let bytes = packet(self.strangers[of].peer_tag, &[chunk]);
+                self.pipe.deliver(&bytes, route);
+            }
+            6..=9 if !self.strangers.is_empty() => {
+                // Data that is ahead, large, of any identifier; key messages that never end.
+                let of = self.any();
+                let ppid = if self.below(3) == 0 { 7 } else { 4242 };
+                let (ahead, first, last) = (self.below(40) as u32, self.below(2) == 0, self.below(4) == 0);
+                let stranger = &mut self.strangers[of];
+                stranger.tsn = stranger.tsn.wrapping_add(1);
+                let data = IData {
+                    tsn: stranger.tsn.wrapping_add(ahead),
+                    stream: 0,
+                    mid: ahead % 3,
+                    ppid,
+                    fsn: if first { 0 } else { ahead },
+                    first,
+                    last,
+                    unordered: false,
+                    immediate: false,
+                    payload: &[9; 1300],
+                };
+                let bytes = packet(stranger.peer_tag, &[Chunk::IData(data)]);
+                let route = stranger.route;
+                self.pipe.deliver(&bytes, route);
+            }
+            10 => {
+                // Ends in clear, with the member's tags and from its address.
+                let reflected = self.below(2) == 0;
+                let tag = if reflected { self.tags.1 } else { self.tags.0 };
+                let abort = Chunk::Abort(Abort { reflected, causes: Causes::new(&[]) });
+                self.pipe.deliver(&packet(tag, &[abort]), Route::new(SocketId(0), address(1, 10_000)));
+            }
+            _ => {
+                let by = self.below(40);
+                self.pipe.now += Duration::from_millis(by);
+                if self.pipe.server.poll_timeout().is_some_and(|at| at <= self.pipe.now) {
+                    self.pipe.server.handle_timeout(self.pipe.now);
+                }
+                if self.pipe.client.poll_timeout().is_some_and(|at| at <= self.pipe.now) {
+                    self.pipe.client.handle_timeout(self.pipe.now);
+                }
+            }
+        }
+        if self.below(4) == 0 {
+            self.exchange();
+        }
+        self.carry();
+    }
+
+    fn any(&mut self) -> usize {
+        self.below(self.strangers.len() as u64) as usize
+    }
+}
+
+/// An address in a network of its own.
+fn far(network: u16, port: u16) -> std::net::SocketAddr {
+    let [high, low] = network.to_be_bytes();
+    std::net::SocketAddr::from(([172, high, low, 1], port))
+}
+
+impl Pipe {
+    fn deliver(&mut self, payload: &[u8], route: Route) {
+        self.server.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload });
+    }
+}
+
+/// Whatever strangers send, no member's association is touched, and what they have this end keep
+/// stays below what is stated.
+#[test]
+fn strangers_touch_no_member_and_fill_no_memory() {
+    const MOST: isize = (Strangers::<u32>::PLACES * Strangers::<u32>::EACH) as isize;
+    for seed in 0..3 {
+        let mut it = Besieged::new(seed);
+        let (before, mut most) = (Counting::bytes(), 0);
+        for _ in 0..12_000 {
+            it.step();
+            most = most.max(Counting::bytes() - before);
+        }
+        assert!(most < MOST, "{most} bytes, and {MOST} are stated");
+        let count = it.pipe.server.associations().count();
+        assert!((20..=Strangers::<u32>::PLACES + 1).contains(&count), "{count} associations");
+        let each = most as usize / count;
+        assert!(each < Strangers::<u32>::EACH, "{each} bytes each");
+        it.exchange();
+        while let Some((id, event)) = it.pipe.client.poll_event() {
+            assert!(!matches!(event, Event::Closed(_)), "{id:?} {event:?}");
+        }
+    }
 }

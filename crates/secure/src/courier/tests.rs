@@ -23,7 +23,7 @@ fn messages(of: &mut Courier) -> Vec<Vec<u8>> {
 fn a_message_goes_over_once_and_is_acknowledged() {
     let now = Instant::ZERO;
     let (mut a, mut b) = (Courier::new(PAUSE), Courier::new(PAUSE));
-    a.push(&[7; 2000]);
+    a.push(&[7; 2000]).unwrap();
     for fragment in fragments(now, &mut a, 800) {
         b.handle(now, &fragment).unwrap();
     }
@@ -68,7 +68,7 @@ proptest! {
         let mut expected = [Vec::new(), Vec::new()];
         for (at, (len, side)) in lengths.into_iter().enumerate() {
             let message = vec![at as u8; len];
-            ends[usize::from(side)].push(&message);
+            ends[usize::from(side)].push(&message).unwrap();
             expected[usize::from(!side)].push(message);
         }
         let mut got = [Vec::new(), Vec::new()];
@@ -93,4 +93,20 @@ proptest! {
         prop_assert_eq!(got, expected);
         prop_assert!(ends.iter().all(|end| end.out.is_empty()));
     }
+}
+
+/// A stranger sends fragments ahead of those before them; a peer acknowledges nothing.
+#[test]
+fn memory_is_bounded_whatever_the_other_end_does() {
+    let mut it = Courier::new(PAUSE);
+    for n in 0..2000_u32 {
+        let mut fragment = vec![KIND, 0, 0, 0, 0];
+        fragment.extend((1 + n * 500).to_be_bytes());
+        fragment.resize(1400, 1);
+        it.handle(Instant::ZERO, &fragment).unwrap();
+    }
+    let ahead: usize = it.ahead.values().map(Vec::len).sum();
+    assert!(ahead <= WINDOW as usize, "{ahead} bytes");
+    let pushed = (0..1000).take_while(|_| it.push(&[1; 1500]).is_ok()).count();
+    assert!((40..44).contains(&pushed), "{pushed} messages");
 }

@@ -20,6 +20,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What both ends said in clear, hashed; letters, so that it can be an argument of GnuTLS's
+/// programs.
+const BOUND: &[u8; 16] = b"said-in-the-open";
+const ALPN: &str = "said-in-the-open";
 const NOW: Instant = Instant::ZERO;
 /// First byte of TLS records in the first epoch, and "Protection Established".
 const RECORDS: u8 = 3;
@@ -102,7 +106,7 @@ fn is_installed() -> bool {
 
 fn transcript() -> Transcript {
     let (client, server) = (Offer::new(1, Roles::Only(Role::Client), METHOD), Offer::new(2, Roles::Both, METHOD));
-    Transcript { carrier: Carrier::Sctp, client, server }
+    Transcript { carrier: Carrier::Sctp, client, server, bound: *BOUND }
 }
 
 /// Ours, which lets in who has the key of `seed` and nobody else.
@@ -165,7 +169,7 @@ fn keys(exporter_secret: &[u8], sender: Role) -> Keys {
     let client = [0x80, 0x06, 0, 10, 0, 0, 0, 1, 1, 192];
     let server = [0x80, 0x06, 0, 10, 0, 0, 0, 2, 3, 192];
     let export = |kind: u8, len| {
-        let context = [&[u8::from(sender == Role::Server), 0, kind], &client[..], &server[..]].concat();
+        let context = [&[u8::from(sender == Role::Server), 0, kind], &client[..], &server[..], BOUND].concat();
         expand_label(&derived, "exporter", hash(&context).as_ref(), len)
     };
     let iv = export(2, NONCE).try_into().expect("its length");
@@ -196,7 +200,7 @@ fn gnutls_connects_to_us_and_comes_to_the_same_keys() {
     let folder = Folder::new("client", seed);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("a port").port().to_string();
-    let _gnutls = folder.start("gnutls-cli", &["--insecure", "-p", &port, "127.0.0.1"]);
+    let _gnutls = folder.start("gnutls-cli", &["--insecure", "--alpn", ALPN, "-p", &port, "127.0.0.1"]);
     let mut guard = guard(Role::Server, seed);
     let _stream = shake_hands(&mut guard, listener.accept().expect("GnuTLS connects").0);
     talk(&mut guard, Role::Server, &folder.exporter_secret());
@@ -210,7 +214,7 @@ fn we_connect_to_gnutls_and_come_to_the_same_keys() {
     let seed = [9; 32];
     let folder = Folder::new("server", seed);
     let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port").port();
-    let _gnutls = folder.start("gnutls-serv", &["--require-client-cert", "-p", &port.to_string()]);
+    let _gnutls = folder.start("gnutls-serv", &["--require-client-cert", "--alpn", ALPN, "-p", &port.to_string()]);
     let stream = (0..200).find_map(|_| {
         std::thread::sleep(Duration::from_millis(50));
         TcpStream::connect(("127.0.0.1", port)).ok()
@@ -228,7 +232,7 @@ fn gnutls_with_another_key_is_refused() {
     let folder = Folder::new("stranger", [8; 32]);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("a port").port().to_string();
-    let _gnutls = folder.start("gnutls-cli", &["--insecure", "-p", &port, "127.0.0.1"]);
+    let _gnutls = folder.start("gnutls-cli", &["--insecure", "--alpn", ALPN, "-p", &port, "127.0.0.1"]);
     let mut stream = listener.accept().expect("GnuTLS connects").0;
     let (mut guard, mut buf) = (guard(Role::Server, [7; 32]), [0; 4096]);
     let refused = loop {

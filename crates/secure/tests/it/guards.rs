@@ -23,6 +23,7 @@ fn transcript() -> Transcript {
         carrier: Carrier::Sctp,
         client: Offer::new(1, Roles::Only(Role::Client), METHOD),
         server: Offer::new(2, Roles::Both, METHOD),
+        bound: [7; 16],
     }
 }
 

@@ -52,6 +52,9 @@ pub struct Options {
     /// ([`reconfigure`](crate::Association::reconfigure)). The peer may then, too, up to
     /// [`LimitOptions::streams`]. Default false.
     pub reconfiguration: bool,
+    /// Records of the peer may come without a CRC32c (RFC 9653), if both ends encrypt. Default:
+    /// yes.
+    pub zero_checksum: bool,
     /// Paths: how many, which carries what, how large packets are, when one has failed.
     pub paths: PathOptions,
     /// How much is held at most.
@@ -82,6 +85,7 @@ impl Default for Options {
             local_addresses: Vec::new(),
             interleaving: true,
             reconfiguration: false,
+            zero_checksum: true,
             paths: PathOptions::default(),
             limits: LimitOptions::default(),
             security: None,

@@ -9,9 +9,15 @@ impl SendQueue {
         let key = self.hold(now, payload, how);
         self.messages[key.place()].internal = true;
         self.express.push_back(key);
+        self.express_held.push(key);
         if self.paused.get(&how.stream).is_some_and(|it| it.ended) {
             self.end_numbers(how.stream);
         }
+    }
+
+    /// Returns the bytes of messages that were pushed so and are not acknowledged.
+    pub(crate) fn express_bytes(&self) -> usize {
+        self.express_held.iter().map(|&key| self.get(key).payload.len()).sum()
     }
 
     /// Returns `true` if only what is [pushed](Self::push_express) before all others goes.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use braidcast_core::Writer;
+use braidcast_core::{Writer, words};
 
 use super::{Entries, Entry, Parameters, ParseError, RawTlv, tlv};
 
@@ -226,9 +226,8 @@ impl fmt::Display for Cause<'_> {
             Self::UnrecognizedChunk(&[kind, ..]) => write!(f, " {kind:#04x}"),
             Self::UnrecognizedParameters(list) | Self::RestartWithNewAddresses(list) => write!(f, " {list}"),
             Self::NoUserData { tsn } => write!(f, " in TSN {tsn}"),
-            // Debug of a string escapes what a terminal might obey.
             Self::UserInitiatedAbort(text) | Self::ProtocolViolation(text) if !text.is_empty() => {
-                write!(f, ": {:?}", String::from_utf8_lossy(text))
+                write!(f, ": \"{}\"", words(text))
             }
             Self::UnsupportedHmac { hmac_id } => write!(f, " {hmac_id}"),
             Self::Unknown { kind, value } => write!(f, " {kind:#06x} with {} bytes", value.len()),

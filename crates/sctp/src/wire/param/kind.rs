@@ -38,6 +38,8 @@ pub const RANDOM: u16 = 0x8002;
 pub const CHUNK_LIST: u16 = 0x8003;
 /// HMAC-ALGO (RFC 4895 §3.3).
 pub const HMAC_ALGORITHMS: u16 = 0x8004;
+/// Padding (RFC 4820 §4).
+pub const PADDING: u16 = 0x8005;
 /// DTLS Key Management (draft-ietf-tsvwg-sctp-dtls-chunk).
 pub const KEY_MANAGEMENT: u16 = 0x8006;
 /// Supported Extensions (RFC 5061 §4.2.7).

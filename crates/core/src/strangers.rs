@@ -1,0 +1,139 @@
+use crate::Instant;
+use core::fmt::Debug;
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// A network that counts as one host: 24 bits of IPv4, 64 of IPv6, as whoever has one address there
+/// has the others too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Prefix(u64);
+
+impl Prefix {
+    /// Returns the network of `host`.
+    pub fn of(host: IpAddr) -> Self {
+        match host.to_canonical() {
+            // No IPv6 network begins with 32 zero bits and is routed (RFC 4291 §2.5.5).
+            IpAddr::V4(v4) => Self(u64::from(v4.to_bits() >> 8)),
+            IpAddr::V6(v6) => Self((v6.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+/// Who may have a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission<I> {
+    /// There is a free place.
+    Free,
+    /// This one has to go first.
+    InPlaceOf(I),
+    /// Nobody has to go for it at the moment; it may ask again.
+    Full,
+}
+
+/// The places of those who have proved no key yet: connections whose address is proved and whose
+/// key handshake is under way.
+///
+/// They are apart from the places of members, so that a stranger never takes anything from one. Of
+/// the network with most places the oldest goes for a newcomer from a network that has fewer. Among
+/// equals whoever is there has [`STAY`](Self::STAY) to prove its key, so that who is far away gets
+/// through its handshake while others come without end; a newcomer that finds no place asks again.
+///
+/// Memory: [`PLACES`](Self::PLACES) × [`EACH`](Self::EACH) bytes for all that strangers hold.
+#[derive(Debug)]
+pub struct Strangers<I> {
+    /// By age: number, network, and when it came.
+    by_age: BTreeMap<u64, (I, Prefix, Instant)>,
+    numbers: BTreeMap<I, u64>,
+    /// Numbers of those in a network.
+    networks: BTreeMap<Prefix, BTreeSet<u64>>,
+    /// Networks by how many places they have.
+    crowds: BTreeSet<(usize, Prefix)>,
+    next: u64,
+}
+
+impl<I> Default for Strangers<I> {
+    fn default() -> Self {
+        Self {
+            by_age: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            networks: BTreeMap::new(),
+            crowds: BTreeSet::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<I: Copy + Ord + Debug> Strangers<I> {
+    /// Strangers at a time.
+    pub const PLACES: usize = 1024;
+    /// Bytes that one may have sent and this end keeps, until it has proved a key.
+    pub const WINDOW: usize = 16 << 10;
+    /// Bytes that one costs at most, with its window, what goes to it and the state of its key
+    /// handshake.
+    pub const EACH: usize = 128 << 10;
+    /// How long one among equals has for its key handshake: four round trips of 1.2 s, and a lost
+    /// packet.
+    pub const STAY: Duration = Duration::from_secs(6);
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.by_age.len()
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_age.is_empty()
+    }
+
+    /// Returns whether one from `host` may have a place at `now`, and who has to go for it.
+    pub fn ask(&self, now: Instant, host: IpAddr) -> Admission<I> {
+        if self.len() < Self::PLACES {
+            return Admission::Free;
+        }
+        let own = self.networks.get(&Prefix::of(host)).map_or(0, BTreeSet::len);
+        let Some(&(most, _)) = self.crowds.last() else { return Admission::Free };
+        // Of several networks with most places, the one with the oldest stranger; often it is the
+        // oldest of all.
+        let is_crowd = |network: &Prefix| self.networks.get(network).map_or(0, BTreeSet::len) == most;
+        let first = self.by_age.values().next().filter(|(_, network, _)| is_crowd(network));
+        let oldest_of_crowds = || {
+            let crowds = self.crowds.range((most, Prefix(0))..);
+            let oldest = crowds.filter_map(|(_, network)| self.networks.get(network)?.first()).min();
+            oldest.and_then(|number| self.by_age.get(number))
+        };
+        let Some(&(id, _, since)) = first.or_else(oldest_of_crowds) else { return Admission::Full };
+        if most > own + 1 || now.since(since) >= Self::STAY { Admission::InPlaceOf(id) } else { Admission::Full }
+    }
+
+    /// `id`, from `host`, has a place from `now` on.
+    pub fn enter(&mut self, now: Instant, host: IpAddr, id: I) {
+        let network = Prefix::of(host);
+        let number = self.next;
+        self.next += 1;
+        self.by_age.insert(number, (id, network, now));
+        self.numbers.insert(id, number);
+        let there = self.networks.entry(network).or_default();
+        self.crowds.remove(&(there.len(), network));
+        there.insert(number);
+        self.crowds.insert((there.len(), network));
+    }
+
+    /// `id` is a stranger no longer: it has proved a key, or is gone. Returns whether it was one.
+    pub fn leave(&mut self, id: I) -> bool {
+        let Some(number) = self.numbers.remove(&id) else { return false };
+        let Some((_, network, _)) = self.by_age.remove(&number) else { return false };
+        let Some(there) = self.networks.get_mut(&network) else { return false };
+        self.crowds.remove(&(there.len(), network));
+        there.remove(&number);
+        if there.is_empty() {
+            self.networks.remove(&network);
+        } else {
+            self.crowds.insert((there.len(), network));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

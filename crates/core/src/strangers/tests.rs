@@ -1,0 +1,96 @@
+use super::*;
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
+
+type Pool = Strangers<u32>;
+
+fn host(network: u32, host: u32) -> IpAddr {
+    Ipv4Addr::from_bits(network << 8 | host).into()
+}
+
+/// What the pool says to one who asks, and has come of it then.
+fn come(pool: &mut Pool, now: Instant, from: IpAddr, id: u32) -> Admission<u32> {
+    let admission = pool.ask(now, from);
+    if let Admission::InPlaceOf(other) = admission {
+        assert!(pool.leave(other));
+    }
+    if admission != Admission::Full {
+        pool.enter(now, from, id);
+    }
+    admission
+}
+
+#[test]
+fn one_network_takes_no_place_from_another() {
+    let (mut pool, at) = (Pool::default(), Instant::from_millis);
+    for id in 0..5000 {
+        come(&mut pool, at(u64::from(id)), host(7, id % 250), id);
+    }
+    assert_eq!(pool.len(), Pool::PLACES);
+    for id in 0..100 {
+        let admission = come(&mut pool, at(5001), host(100 + id, 1), 10_000 + id);
+        assert!(matches!(admission, Admission::InPlaceOf(other) if other < 5000), "{admission:?}");
+    }
+    // The crowd goes on asking, and gets only its own places.
+    for id in 0..5000 {
+        let admission = come(&mut pool, at(5002 + u64::from(id)), host(7, id % 250), 20_000 + id);
+        assert!(!matches!(admission, Admission::InPlaceOf(10_000..=10_099)), "{admission:?}");
+    }
+}
+
+/// A flood from as many networks as it likes, and a sender that takes 4.8 s for its key handshake
+/// and asks once a second until then.
+#[test]
+fn who_is_far_away_gets_in_within_half_a_minute_whoever_else_comes() {
+    for (networks, per_second) in [(1, 2000), (5, 1000), (250, 1000), (1_000_000, 1000)] {
+        let mut pool = Pool::default();
+        let (mut since, mut id, mut number) = (None, 1, 1_u32);
+        let mut asked = 0;
+        let proved = (0..30_000_u64).find(|&ms| {
+            let now = Instant::from_millis(60_000 + ms);
+            for _ in 0..per_second / 1000 {
+                id += 1;
+                number = number.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+                let from = host(1000 + (number >> 8) % networks, number & 0xFF);
+                if come(&mut pool, now, from, id) == Admission::InPlaceOf(0) {
+                    since = None;
+                }
+            }
+            // A sender repeats its COOKIE ECHO, and begins anew, several times a second.
+            if since.is_none() && ms % 331 == 0 {
+                asked += 1;
+                if come(&mut pool, now, host(1, 1), 0) != Admission::Full {
+                    since = Some(ms);
+                }
+            }
+            since.is_some_and(|since| ms - since >= 4800)
+        });
+        assert!(proved.is_some(), "{networks} networks, {per_second} a second: asked {asked} times");
+    }
+}
+
+proptest! {
+    #[test]
+    fn there_are_never_more_than_there_are_places_and_the_books_agree(
+        steps in prop::collection::vec((0..40_u32, 0..3000_u32, 0..4_u8), 0..4000),
+    ) {
+        let mut pool = Pool::default();
+        let mut there = std::collections::BTreeMap::new();
+        for (n, (network, id, what)) in steps.into_iter().enumerate() {
+            let now = Instant::from_millis(n as u64 * 7);
+            if what == 0 {
+                prop_assert_eq!(pool.leave(id), there.remove(&id).is_some());
+            } else if !there.contains_key(&id) {
+                match come(&mut pool, now, host(network, id & 0xFF), id) {
+                    Admission::Free => {}
+                    Admission::Full => continue,
+                    Admission::InPlaceOf(other) => prop_assert!(there.remove(&other).is_some()),
+                }
+                there.insert(id, network);
+            }
+            prop_assert!(pool.len() <= Pool::PLACES);
+            prop_assert_eq!(pool.len(), there.len());
+            prop_assert_eq!(pool.crowds.iter().map(|(count, _)| count).sum::<usize>(), there.len());
+        }
+    }
+}

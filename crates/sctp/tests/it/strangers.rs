@@ -1,0 +1,308 @@
+//! What somebody without the keys brings about beside protected associations, and what a peer that
+//! lost its state does.
+
+use crate::common;
+use braidcast_core::Rng;
+use braidcast_sctp::wire::chunk::Init;
+use braidcast_sctp::wire::chunk::{Abort, Shutdown, ShutdownComplete, kind};
+use braidcast_sctp::wire::param::kind as parameter;
+use braidcast_sctp::wire::{Causes, Chunk, Packet, Parameters};
+use braidcast_sctp::{CloseReason, Endpoint, Event, Options, SecurityOptions, SendOptions};
+use braidcast_secure::known::Known;
+use braidcast_secure::{Limits, Suite};
+use braidcast_sim::Duplex;
+use common::hand::Hand;
+use common::{CLIENT, Flow, Pair, SERVER, link, ms, packet, route, tag, transfer};
+use std::sync::Arc;
+
+fn options() -> Options {
+    let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
+    Options { security: Some(SecurityOptions { method, limits: Limits::default() }), ..Options::live() }
+}
+
+fn two_links() -> Vec<Duplex> {
+    vec![Duplex::both(link(10, 5)), Duplex::both(link(10, 20))]
+}
+
+fn closed(events: &[Event]) -> Option<&CloseReason> {
+    events.iter().find_map(|event| match event {
+        Event::Closed(reason) => Some(reason),
+        _ => None,
+    })
+}
+
+/// Tags of the packets to the server and to the client.
+fn tags(pair: &mut Pair) -> (u32, u32) {
+    let recording = pair.record();
+    pair.client_send(b"x", SendOptions::default());
+    pair.until(ms(5000), "packets in both directions", |_| {
+        [&CLIENT, &SERVER].iter().all(|end| !recording.sent(&end[..]).is_empty())
+    });
+    let last = |end: &[&str]| tag(&recording.sent(end).last().unwrap().bytes);
+    (last(&CLIENT), last(&SERVER))
+}
+
+/// All chunks in clear that end an association of others.
+fn endings(pair: &mut Pair, (to_server, to_client): (u32, u32)) {
+    for reflected in [false, true] {
+        let (server_tag, client_tag) = if reflected { (to_client, to_server) } else { (to_server, to_client) };
+        let chunks = [
+            Chunk::Abort(Abort { reflected, causes: Causes::new(&[]) }),
+            Chunk::ShutdownComplete(ShutdownComplete { reflected }),
+            Chunk::Shutdown(Shutdown { cumulative_tsn: 0 }),
+        ];
+        for path in 0..2 {
+            for chunk in &chunks {
+                pair.inject_server(path, CLIENT[usize::from(path)], &packet(server_tag, &[*chunk]));
+                pair.inject_client(path, SERVER[usize::from(path)], &packet(client_tag, &[*chunk]));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_said_in_clear_ends_nothing_however_long_the_fade_behind_it() {
+    for fade in [100, 400, 600, 3000, 20_000] {
+        let mut pair = Pair::connected(&options(), two_links());
+        let mut flow = Flow::default();
+        flow.run(&mut pair, ms(200));
+        flow.finish(&mut pair);
+        let tags = tags(&mut pair);
+        pair.until(ms(1000), "the message", |pair| !pair.server_recv().is_empty());
+        endings(&mut pair, tags);
+        (0..2).for_each(|path| pair.cut(path, true));
+        flow.run(&mut pair, ms(fade));
+        endings(&mut pair, tags);
+        (0..2).for_each(|path| pair.cut(path, false));
+        let gap = flow.resumes(&mut pair);
+        assert!(gap < ms(1500), "after a fade of {fade} ms: {gap:?}");
+        flow.run(&mut pair, ms(500));
+        flow.finish(&mut pair);
+        assert_eq!(closed(&pair.client_events), None, "{fade} ms");
+        assert_eq!(pair.net.node(pair.client).associations().count(), 1);
+        // What asked at the server who is there has left again.
+        pair.until(ms(12_000), "one association is left", |pair| {
+            pair.net.node(pair.server).associations().count() == 1
+        });
+        transfer(&mut pair, 50_000, 1000);
+    }
+}
+
+#[test]
+fn who_is_there_is_asked_once_a_second_at_most() {
+    let mut pair = Pair::connected(&options(), two_links());
+    let tags = tags(&mut pair);
+    let recording = pair.record();
+    let begun = pair.now();
+    while pair.now() - begun < ms(5000) {
+        endings(&mut pair, tags);
+        pair.run(ms(5));
+    }
+    let asked = recording.count(&CLIENT, kind::INIT);
+    assert!((1..=12).contains(&asked), "{asked} INITs over two paths in 5 s");
+    assert_eq!(closed(&pair.client_events), None);
+}
+
+/// Puts another endpoint in the place of the client, or of the server, which forgets everything.
+fn restart(pair: &mut Pair, client: bool, seed: u64) {
+    let node = if client { pair.client } else { pair.server };
+    let mut fresh = Endpoint::new(options(), Rng::from_seed(seed)).unwrap();
+    fresh.listen();
+    pair.net.with(node, |endpoint, _| *endpoint = fresh);
+}
+
+#[test]
+fn a_client_that_crashed_is_back_from_the_same_addresses_within_two_seconds() {
+    let mut pair = Pair::connected(&options(), two_links());
+    transfer(&mut pair, 50_000, 1000);
+    for round in 0..3 {
+        pair.client_events.clear();
+        pair.server_events.clear();
+        restart(&mut pair, true, 100 + round);
+        let (client, routes) = (pair.client, [route(0), route(1)]);
+        pair.client_id = pair.net.with(client, |endpoint, now| endpoint.connect(now, 9899, &routes).unwrap());
+        let begun = pair.now();
+        pair.until(ms(2000), "the newcomer's place", |pair| {
+            pair.client_events.contains(&Event::Connected)
+                && closed(&pair.server_events).is_some()
+                && pair.net.node(pair.server).associations().count() == 1
+        });
+        assert!(pair.now() - begun < ms(1000), "{:?}", pair.now() - begun);
+        transfer(&mut pair, 50_000, 1000);
+    }
+}
+
+#[test]
+fn a_client_learns_within_two_seconds_that_its_server_was_killed_and_connects_again() {
+    let mut pair = Pair::connected(&options(), two_links());
+    transfer(&mut pair, 50_000, 1000);
+    restart(&mut pair, false, 77);
+    pair.client_send(b"x", SendOptions::default());
+    let begun = pair.now();
+    pair.until(ms(2000), "the client learns it", |pair| closed(&pair.client_events).is_some());
+    assert_eq!(closed(&pair.client_events), Some(&CloseReason::AbortedByPeer("no cause given".into())));
+    let (client, routes) = (pair.client, [route(0), route(1)]);
+    pair.client_events.clear();
+    pair.client_id = pair.net.with(client, |endpoint, now| endpoint.connect(now, 9899, &routes).unwrap());
+    pair.until(ms(2000), "connected again", |pair| pair.client_events.contains(&Event::Connected));
+    assert!(pair.now() - begun < ms(2000));
+    pair.connect();
+    transfer(&mut pair, 50_000, 1000);
+    assert_eq!(pair.net.node(pair.server).associations().count(), 1);
+}
+
+#[test]
+fn a_stranger_at_a_members_address_changes_nothing() {
+    // Who sees packets and can send from a member's address gets as far as the cookie, and has no
+    // key.
+    let mut pair = Pair::connected(&options(), two_links());
+    let mut flow = Flow::default();
+    let mut stranger = Pair::new(&options(), two_links());
+    let recording = stranger.record();
+    stranger.run(ms(15));
+    let init = recording.sent(&CLIENT)[0].bytes.clone();
+    for _ in 0..20 {
+        let answers = pair.record();
+        pair.inject_server(0, CLIENT[0], &init);
+        flow.run(&mut pair, ms(100));
+        let init_ack = answers.last(&SERVER, kind::INIT_ACK).expect("it is answered as from anybody");
+        stranger.inject_client(0, SERVER[0], &init_ack);
+        stranger.run(ms(1));
+        if let Some(echo) = recording.last(&CLIENT, kind::COOKIE_ECHO) {
+            pair.inject_server(0, CLIENT[0], &echo);
+        }
+        flow.run(&mut pair, ms(100));
+    }
+    flow.finish(&mut pair);
+    assert_eq!(closed(&pair.client_events), None);
+    assert!(!pair.server_events.contains(&Event::Restarted));
+}
+
+#[test]
+fn both_connect_at_once_and_one_protected_association_comes_of_it() {
+    let mut pair = Pair::new(&options(), two_links());
+    let server = pair.server;
+    let back = [braidcast_core::Route::new(braidcast_core::SocketId(0), CLIENT[0].parse().unwrap())];
+    pair.net.with(server, |endpoint, now| endpoint.connect(now, 9899, &back).unwrap());
+    pair.until(ms(3000), "both are told", |pair| {
+        [&pair.client_events, &pair.server_events].iter().all(|events| events.contains(&Event::Connected))
+    });
+    pair.run(ms(3000));
+    assert_eq!(pair.net.node(pair.server).associations().count(), 1);
+    transfer(&mut pair, 50_000, 1000);
+}
+
+/// The packet with its INIT or INIT ACK as `change` leaves it: the chunk, and the parameters that
+/// it keeps.
+fn changed(bytes: &[u8], change: &dyn Fn(&mut Init<'_>), keeps: &dyn Fn(u16) -> bool) -> Vec<u8> {
+    let read = Packet::parse(bytes).unwrap();
+    let chunk = Chunk::parse(read.chunks().next().unwrap().unwrap()).unwrap();
+    let (Chunk::Init(mut init) | Chunk::InitAck(mut init)) = chunk else { panic!("{chunk:?}") };
+    let kept = init.parameters.iter().flatten().filter(|raw| keeps(raw.kind));
+    let mut parameters = Vec::new();
+    for raw in kept {
+        parameters.extend_from_slice(raw.bytes);
+        parameters.resize(parameters.len().next_multiple_of(4), 0);
+    }
+    init.parameters = Parameters::new(&parameters);
+    change(&mut init);
+    let it = if matches!(chunk, Chunk::Init(_)) { Chunk::Init(init) } else { Chunk::InitAck(init) };
+    packet(read.header.verification_tag, &[it])
+}
+
+/// A handshake and what follows, with somebody in between who changes both INITs. Returns how it
+/// ended at both ends, and whether either was told that it is connected.
+fn with_somebody_in_between(
+    there: &dyn Fn(&[u8]) -> Vec<u8>,
+    back: &dyn Fn(&[u8]) -> Vec<u8>,
+) -> (Option<CloseReason>, Option<CloseReason>, bool) {
+    let mut hand = Hand::new(&options());
+    hand.connect();
+    let init = hand.client_sends().remove(0);
+    hand.server_gets(0, &there(&init));
+    let init_ack = hand.server_sends().remove(0);
+    hand.client_gets(0, &back(&init_ack));
+    let (mut client, mut server) = (Vec::new(), Vec::new());
+    for _ in 0..50 {
+        hand.settle();
+        client.extend(hand.client_events());
+        server.extend(hand.server_events());
+        hand.now += ms(20);
+    }
+    let told = client.contains(&Event::Connected) || server.contains(&Event::Connected);
+    (closed(&client).cloned(), closed(&server).cloned(), told)
+}
+
+#[test]
+fn who_changes_what_is_offered_is_found_out_at_once() {
+    let all = |_| true;
+    let same = |_: &mut Init<'_>| {};
+    let (client, server, told) = with_somebody_in_between(&<[u8]>::to_vec, &<[u8]>::to_vec);
+    assert_eq!((client, server, told), (None, None, true), "nobody in between");
+    let offered = [
+        parameter::SUPPORTED_EXTENSIONS,
+        parameter::FORWARD_TSN_SUPPORTED,
+        parameter::ECN_CAPABLE,
+        parameter::ZERO_CHECKSUM_ACCEPTABLE,
+        parameter::PADDING,
+    ];
+    for gone in offered {
+        let strip = |bytes: &[u8]| changed(bytes, &same, &|kind| kind != gone);
+        for (there, back) in [(true, true), (true, false), (false, true)] {
+            let pass = |on: bool, bytes: &[u8]| if on { strip(bytes) } else { bytes.to_vec() };
+            let (client, server, told) = with_somebody_in_between(&|it| pass(there, it), &|it| pass(back, it));
+            if gone == parameter::PADDING && !there {
+                continue; // No INIT ACK has it.
+            }
+            assert!(!told, "{gone:#06x} {there} {back}");
+            let why = format!("{gone:#06x} {there} {back}: {client:?} {server:?}");
+            assert!(why.contains("somebody in between changed what the two ends offered each other"), "{why}");
+            assert!(client.is_some() && server.is_some(), "{why}");
+        }
+    }
+    let changes: [(&str, &dyn Fn(&mut Init<'_>)); 3] = [
+        ("streams there", &|init| init.outbound_streams = 6),
+        ("streams back", &|init| init.inbound_streams = 6),
+        ("window", &|init| init.a_rwnd = 2000),
+    ];
+    for (what, change) in changes {
+        let change = |bytes: &[u8]| changed(bytes, change, &all);
+        let (client, server, told) = with_somebody_in_between(&change, &change);
+        assert!(!told && client.is_some() && server.is_some(), "{what}: {client:?} {server:?}");
+    }
+}
+
+#[test]
+fn a_cookie_is_of_use_where_it_was_given_and_nowhere_else() {
+    for options in [options(), Options::live()] {
+        let mut hand = Hand::new(&options);
+        hand.connect();
+        let init = hand.client_sends().remove(0);
+        hand.server_gets(0, &init);
+        let init_ack = hand.server_sends().remove(0);
+        hand.client_gets(0, &init_ack);
+        let echo = hand.client_sends().remove(0);
+        // Somebody sends it as from another address: that one hears of it once, and in fewer bytes.
+        for _ in 0..20 {
+            hand.server_gets(1, &echo);
+            hand.now += ms(500);
+            let answers = hand.server_sends();
+            let bytes: usize = answers.iter().map(Vec::len).sum();
+            assert!(answers.len() == 1 && bytes < echo.len() / 2, "{bytes} bytes");
+        }
+        assert_eq!(hand.server.associations().count(), 0);
+        hand.server_gets(0, &echo);
+        assert_eq!(hand.server.associations().count(), 1);
+    }
+}
+
+#[test]
+fn an_init_without_padding_is_answered_too() {
+    let mut hand = Hand::new(&options());
+    hand.connect();
+    let init = hand.client_sends().remove(0);
+    let short = changed(&init, &|_| {}, &|kind| kind == parameter::KEY_MANAGEMENT);
+    hand.server_gets(0, &short);
+    let answers = hand.server_sends();
+    assert!(answers.len() == 1 && answers[0].len() + 28 <= 3 * (short.len() + 28), "{}", short.len());
+}
