@@ -1,7 +1,7 @@
 use crate::farewell::Farewell;
 use crate::identity::{Digest, Identity};
 use braidcast_core::{PathId, Route};
-use braidcast_sctp::CloseReason;
+use braidcast_sctp::{CloseReason, Fingerprint};
 
 /// What a session reports to the layer above it.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,4 +79,7 @@ pub struct Offer {
     pub reliable: bool,
     /// Bytes of all of it, if the sender knows.
     pub size: Option<u64>,
+    /// The key that the sender proved, if it is one that this end knows. What belongs to the stream
+    /// belongs to this key and this name.
+    pub key: Option<Fingerprint>,
 }

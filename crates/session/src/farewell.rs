@@ -85,7 +85,7 @@ impl Farewell {
 
     /// Returns `true` if there is nothing to come back for.
     pub const fn is_final(self) -> bool {
-        !matches!(self, Self::GoingDown)
+        !matches!(self, Self::GoingDown | Self::Full)
     }
 
     /// What the peer said at the end of an association; `None` if it ended by itself or otherwise.

@@ -9,8 +9,8 @@ use crate::farewell::Farewell;
 use crate::options::Admission;
 use crate::report::SecurityReport;
 use crate::wire::{self, Hello, SESSION_VERSION, Welcome};
-use braidcast_core::Instant;
-use braidcast_sctp::{Association, CloseReason};
+use braidcast_core::{Instant, Prefix};
+use braidcast_sctp::{Association, AssociationId, CloseReason, Fingerprint, KeyKind};
 use core::time::Duration;
 
 /// A sender that was silent for this long makes room for another; one that lives reports its clock five times a second.
@@ -25,6 +25,16 @@ const ALIVE_NEARBY: Duration = Duration::from_secs(2);
 const ALIVE_SAME: Duration = Duration::from_secs(4);
 /// An association whose sender has not said hello by now is none of ours.
 const NO_HELLO: Duration = Duration::from_secs(3);
+
+/// Guests that wait in line for one name.
+const MAX_IN_LINE: usize = 4;
+
+/// Whom a guest is counted for.
+#[derive(PartialEq, Eq, Debug)]
+enum Holder {
+    Key(Option<Fingerprint>),
+    Host(Option<Prefix>),
+}
 
 /// What becomes of a guest.
 enum Decision {
@@ -44,15 +54,44 @@ enum Decision {
 impl Receiver {
     /// An association is up, or its peer started over: it has to say whose it is.
     pub(super) fn welcome_guest(&mut self, now: Instant, guest: Guest) {
-        // Of those who say nothing, the oldest makes room.
-        if self.guests.len() >= MAX_GUESTS {
-            let place = self.guests.iter().position(|guest| guest.hello.is_none());
-            match place.map(|place| self.guests.remove(place)) {
-                Some(oldest) => self.send_away(now, &oldest, Farewell::NoHello),
-                None => return self.send_away(now, &guest, Farewell::Full),
-            }
-        }
         self.guests.push(guest);
+        if self.guests.len() <= MAX_GUESTS {
+            return;
+        }
+        // The holder with most places loses one: of a guest that says nothing, the oldest; else the
+        // newest.
+        let holders: Vec<_> = self.guests.iter().map(|guest| self.holder(guest.id)).collect();
+        let count = |place: &usize| holders.iter().filter(|holder| **holder == holders[*place]).count();
+        let most = (0..holders.len()).map(|place| count(&place)).max().unwrap_or_default();
+        let crowd = (0..holders.len()).filter(|place| count(place) == most);
+        let goes = crowd.max_by_key(|&place| {
+            let silent = self.guests[place].hello.is_none();
+            (silent, if silent { usize::MAX - place } else { place })
+        });
+        let Some(goes) = goes.map(|place| self.guests.remove(place)) else { return };
+        self.send_away(now, &goes, if goes.hello.is_none() { Farewell::NoHello } else { Farewell::Full });
+    }
+
+    /// Whom a guest is counted for: its key, where this end knows it and no other sender has it,
+    /// else its host.
+    fn holder(&self, id: AssociationId) -> Holder {
+        let association = self.endpoint.association(id);
+        let standing = association.and_then(Association::standing);
+        let own = standing.filter(|it| it.peer.authenticated && it.shows != Some(KeyKind::Shared));
+        let host = association.and_then(|it| it.paths().next()).map(|path| path.route.remote.ip());
+        own.map_or(Holder::Host(host.map(Prefix::of)), |it| Holder::Key(it.peer.fingerprint))
+    }
+
+    /// The key that the peer of an association proved, if it is one that this end knows.
+    pub(super) fn key_of(&self, id: AssociationId) -> Option<Fingerprint> {
+        let peer = self.endpoint.association(id).and_then(Association::standing)?.peer;
+        peer.fingerprint.filter(|_| peer.authenticated)
+    }
+
+    /// Returns `true` if the guest waits already, or few others do for the same name.
+    fn has_room_in_line(&self, guest: &Guest, hello: &Hello) -> bool {
+        let waits = |it: &&Guest| it.in_line && it.hello.as_ref().is_some_and(|it| it.name == hello.name);
+        guest.in_line || self.guests.iter().filter(waits).count() < MAX_IN_LINE
     }
 
     /// Lets in whose turn it is.
@@ -119,7 +158,10 @@ impl Receiver {
         let Some(stream) = stream else { return Decision::Begin };
         let silence = now.since(stream.heard_at());
         let gone = stream.id.is_none();
-        if stream.identity == hello.identity {
+        // What a stream is called, and what is in it, others may know: it is the key that goes on
+        // with it.
+        let same_key = stream.key == self.key_of(guest.id);
+        if same_key && stream.identity == hello.identity {
             let same_process = stream.incarnation == hello.incarnation;
             return match () {
                 () if same_process || gone || silence >= SILENT_NEARBY => Decision::GoOn,
@@ -129,7 +171,7 @@ impl Receiver {
         }
         let nearby = stream.is_from(&guest.addresses);
         // The same camera, started anew: there is no gap to wait for.
-        let succeeds = nearby && !stream.reliable && !hello.reliable && (!gone || stream.is_lost());
+        let succeeds = nearby && same_key && !stream.reliable && !hello.reliable && (!gone || stream.is_lost());
         let (limit, alive) = if nearby { (SILENT_NEARBY, ALIVE_NEARBY) } else { (SILENT, ALIVE) };
         let held = self.options.hold && stream.reliable && !stream.is_done();
         match () {
@@ -139,7 +181,7 @@ impl Receiver {
             // What is over is played to its end; what broke has no better claim than who is there.
             () if gone || silence >= limit => Decision::Displace,
             () if stream.heard_at() < guest.asked_at + alive => Decision::Later,
-            () if self.options.keep => Decision::Line,
+            () if self.options.keep && self.has_room_in_line(guest, hello) => Decision::Line,
             () => Decision::Refuse(Farewell::Busy),
         }
     }
@@ -181,18 +223,19 @@ impl Receiver {
         let Ok(id) = self.find_channel(&hello) else { return };
         self.make_channel(id, &hello.name);
         let standing = self.endpoint.association(guest.id).and_then(Association::standing);
+        let key = self.key_of(guest.id);
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.security = standing.as_ref().map(SecurityReport::from);
         let back = match &mut channel.stream {
-            Some(stream) if stream.identity != hello.identity => {
+            Some(stream) if stream.identity != hello.identity || stream.key != key => {
                 let old = stream.id.filter(|old| *old != guest.id);
-                let counts = stream.succeed(Stream::new(now, guest.id, &hello, self.options.early));
+                let counts = stream.succeed(Stream::new(now, guest.id, &hello, key, self.options.early));
                 channel.restart(&counts);
                 if let Some(association) = old.and_then(|old| self.endpoint.association_mut(old)) {
                     association.abort(now, Farewell::Silent.words());
                 }
                 let Hello { identity, name, reliable, size, .. } = hello;
-                self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size })));
+                self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size, key })));
                 self.events.push_back((Some(id), Event::Restarted));
                 false
             }
@@ -214,9 +257,9 @@ impl Receiver {
                 true
             }
             None => {
-                channel.begin(now, Stream::new(now, guest.id, &hello, self.options.early));
+                channel.begin(now, Stream::new(now, guest.id, &hello, key, self.options.early));
                 let Hello { identity, name, reliable, size, .. } = hello;
-                self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size })));
+                self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size, key })));
                 self.events.push_back((Some(id), Event::Connected));
                 false
             }

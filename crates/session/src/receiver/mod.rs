@@ -204,6 +204,13 @@ impl Receiver {
         self.pump(now);
     }
 
+    /// What has arrived comes out at once from now on, whenever it is due, and what has not is not
+    /// waited for: for the end, where latencies are longer than the application may take.
+    pub fn hurry(&mut self, now: Instant) {
+        self.channels.values_mut().filter_map(|channel| channel.stream.as_mut()).for_each(Stream::hurry);
+        self.pump(now);
+    }
+
     /// What has been done so far on a channel. Paths are those of the present sender, or of the last one.
     pub fn report(&self, now: Instant, channel: ChannelId) -> Report {
         self.channels.get(&channel).map_or_else(Report::default, |channel| channel.report(now, self.malformed))

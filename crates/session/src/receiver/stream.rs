@@ -9,7 +9,7 @@ use crate::playout::{Arrival, Playout, Release};
 use crate::report::PathHistories;
 use crate::wire::{Bytes, Hello, KINDS, Message, Runs, Start, UnitHeader, WireError};
 use braidcast_core::{Instant, PathId};
-use braidcast_sctp::{Association, AssociationId, CloseReason};
+use braidcast_sctp::{Association, AssociationId, CloseReason, Fingerprint};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -61,6 +61,9 @@ pub(crate) struct Stream {
     /// Its association; `None` while the sender is gone.
     pub(crate) id: Option<AssociationId>,
     pub(crate) identity: Identity,
+    /// The key that its sender proved, where this end knows it. Nobody else goes on with the
+    /// stream.
+    pub(crate) key: Option<Fingerprint>,
     pub(crate) incarnation: u64,
     pub(crate) reliable: bool,
     pub(crate) progress: Progress,
@@ -91,7 +94,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(now: Instant, id: AssociationId, hello: &Hello, early: bool) -> Self {
+    pub(crate) fn new(now: Instant, id: AssociationId, hello: &Hello, key: Option<Fingerprint>, early: bool) -> Self {
         let release = match (hello.reliable, early) {
             (true, _) => Release::InOrder,
             (false, true) => Release::Early,
@@ -100,6 +103,7 @@ impl Stream {
         Self {
             id: Some(id),
             identity: hello.identity,
+            key,
             incarnation: hello.incarnation,
             reliable: hello.reliable,
             progress: Progress::default(),
@@ -139,7 +143,7 @@ impl Stream {
             let counts = core::mem::take(&mut self.account).counts;
             let progress = core::mem::take(&mut self.progress);
             let paths = core::mem::take(&mut self.paths);
-            *self = Self { progress, paths, ..Self::new(now, id, hello, self.early) };
+            *self = Self { progress, paths, ..Self::new(now, id, hello, self.key, self.early) };
             counts
         })
     }
@@ -167,6 +171,11 @@ impl Stream {
     /// Nobody waits for its sender any more.
     pub(crate) const fn give_up(&mut self) {
         self.given_up = true;
+    }
+
+    /// What is there leaves now.
+    pub(crate) fn hurry(&mut self) {
+        self.playout.finish();
     }
 
     pub(crate) const fn is_closed(&self) -> bool {

@@ -39,8 +39,10 @@ impl Sender {
 
     /// The association is over: so is the session, or it waits for the next one.
     pub(super) fn closed(&mut self, reason: CloseReason) {
+        let mut proved = self.options.security.is_none();
         if let Some(association) = self.endpoint.association(self.id) {
             self.paths.measure(self.now, association);
+            proved |= association.standing().is_some();
         }
         let was_open = self.is_open();
         match self.phase {
@@ -52,7 +54,9 @@ impl Sender {
             Phase::Connecting | Phase::Up => {}
         }
         let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
-        if given_up || self.is_refused_for_good(&reason) || Farewell::of(&reason).is_some_and(Farewell::is_final) {
+        // Before there are keys anybody who sees packets may say any of this.
+        let is_final = proved && Farewell::of(&reason).is_some_and(Farewell::is_final);
+        if given_up || self.is_refused_for_good(&reason) || is_final {
             return self.end(false, reason, None);
         }
         self.phase = Phase::Waiting;

@@ -41,6 +41,9 @@ const GIVE_UP: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_secs(60);
 /// Time to wait, after Ctrl-C, for an output that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// After Ctrl-C, what is to come out later than this comes out at once: the latency is the sender's
+/// choice, and no sender keeps a receiver from ending.
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// Returns `true` if a recording can be made there at all.
 fn check_folder(output: &Output) -> Outcome {
@@ -162,7 +165,10 @@ impl Session {
         while !self.is_over() {
             let tries = self.rooms.values().filter_map(|room| room.outputs.next_try());
             let checking = self.rooms.values().any(|room| room.outputs.is_checking()).then_some(Instant::ZERO);
-            let patience = self.interrupted.map(|at| at + PATIENCE);
+            let now = self.driver.now();
+            // What is past is looked at in `is_over`; as a time to wake at it would only spin.
+            let limits = self.interrupted.map(|at| [at + PATIENCE, at + LONGEST, at + LONGEST + PATIENCE]);
+            let patience = limits.into_iter().flatten().find(|at| *at > now);
             let alive = self.service.goes_on(self.driver.now());
             let until =
                 tries.chain(checking).chain(patience).chain(self.live.next()).chain(self.watch.next()).chain(alive);
@@ -179,6 +185,9 @@ impl Session {
                 _ => {}
             }
             let now = self.driver.now();
+            if self.interrupted.is_some_and(|at| now.since(at) >= LONGEST) {
+                self.receiver.hurry(now);
+            }
             self.check_dates(now);
             self.take_events(now)?;
             self.write(now)?;
@@ -230,7 +239,7 @@ impl Session {
         if let Some(at) = self.interrupted {
             // What is live still comes out when it is due; what is reliable may wait for a reader that takes nothing.
             let stuck = !drained || self.rooms.values().any(|room| room.reliable && room.connected);
-            let waited = stuck && self.driver.now().since(at) >= PATIENCE;
+            let waited = self.driver.now().since(at) >= if stuck { PATIENCE } else { LONGEST + PATIENCE };
             return self.hurried || waited || (self.receiver.is_idle() && drained);
         }
         let had = self.rooms.values().filter(|room| room.end.is_some()).count();

@@ -1,6 +1,7 @@
 //! The note beside a recording that is being written: whose bytes these are, so that they can be gone on with.
 
-use braidcast_session::Identity;
+use braidcast_core::words;
+use braidcast_session::{Identity, Offer};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,9 +11,29 @@ const HEAD: &str = "braidcast recording 1";
 /// What its name ends with.
 const ENDING: &str = "braidcast";
 
+/// Whose a recording is: the key that the sender proved, if it is one that this end knows, and the
+/// name of its stream. Its content is no proof of that: others may have, or guess, what it begins
+/// with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Holder(String);
+
+impl Holder {
+    /// The holder of what is recorded of this stream.
+    pub(super) fn of(offer: &Offer) -> Self {
+        let key = offer.key.map_or_else(|| "-".into(), |key| key.to_string());
+        Self(format!("{key} {}", words(offer.name.as_bytes())))
+    }
+
+    /// Of notes of versions before this one, which say nothing of it.
+    fn unknown() -> Self {
+        Self("- ".into())
+    }
+}
+
 /// What is noted of the last stream in a recording.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Note {
+    pub(super) holder: Holder,
     pub(super) identity: Identity,
     pub(super) reliable: bool,
     /// Position in the file at which the stream begins, bytes.
@@ -39,15 +60,17 @@ impl Note {
             return None;
         }
         let (mut identity, mut reliable, mut base) = (None, None, None);
+        let mut holder = Holder::unknown();
         for line in lines {
             match line.split_once(' ')? {
                 ("identity", text) => identity = identity_of(text),
                 ("reliable", text) => reliable = text.parse().ok(),
                 ("base", text) => base = text.parse().ok(),
+                ("holder", text) => holder = Holder(text.to_owned()),
                 _ => {}
             }
         }
-        Some(Self { identity: identity?, reliable: reliable?, base: base? })
+        Some(Self { holder, identity: identity?, reliable: reliable?, base: base? })
     }
 
     /// Writes it, whole or not at all.
@@ -56,8 +79,8 @@ impl Note {
         let mut fresh = path.as_os_str().to_owned();
         fresh.push(".new");
         let mut out = File::create(&fresh)?;
-        let Self { identity, reliable, base } = self;
-        write!(out, "{HEAD}\nidentity {identity}\nreliable {reliable}\nbase {base}\n")?;
+        let Self { holder: Holder(holder), identity, reliable, base } = self;
+        write!(out, "{HEAD}\nidentity {identity}\nreliable {reliable}\nbase {base}\nholder {holder}\n")?;
         out.sync_all()?;
         fs::rename(&fresh, &path)
     }
@@ -67,13 +90,17 @@ impl Note {
         let _gone = fs::remove_file(Self::path(file));
     }
 
-    /// A recording in `folder` of the stream with this identity that was not finished.
-    pub(super) fn find(folder: &Path, identity: Identity) -> Option<PathBuf> {
-        fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find_map(|path| {
+    /// Recordings in `folder` of a reliable stream of this holder with this identity that were not
+    /// finished.
+    pub(super) fn find(folder: &Path, holder: &Holder, identity: Identity) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+        let recording = |path: PathBuf| {
             let file = path.file_name()?.to_str()?.strip_suffix(ENDING)?.strip_suffix('.')?;
             let file = folder.join(file);
-            Self::read(&file).filter(|note| note.identity == identity && note.reliable).map(|_| file)
-        })
+            let note = Self::read(&file)?;
+            (note.reliable && note.identity == identity && note.holder == *holder).then_some(file)
+        };
+        entries.flatten().filter_map(|entry| recording(entry.path())).collect()
     }
 }
 
@@ -91,23 +118,37 @@ fn identity_of(text: &str) -> Option<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use braidcast_sctp::Fingerprint;
+
+    fn offer(name: &str, key: Option<u8>) -> Offer {
+        let key = key.map(|byte| Fingerprint([byte; 32]));
+        Offer { identity: Identity([0xa7; 16]), name: name.into(), reliable: true, size: None, key }
+    }
 
     #[test]
     fn a_note_is_read_as_written_and_found_by_its_stream() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("show.ts");
-        let note = Note { identity: Identity([0xa7; 16]), reliable: true, base: 1234 };
+        let alice = Holder::of(&offer("alice", Some(1)));
+        let note = Note { holder: alice.clone(), identity: Identity([0xa7; 16]), reliable: true, base: 1234 };
         assert_eq!(Note::read(&file), None);
         note.write(&file).unwrap();
-        assert_eq!(Note::read(&file), Some(note));
-        assert_eq!(Note::find(dir.path(), note.identity), Some(file.clone()));
-        assert_eq!(Note::find(dir.path(), Identity([0; 16])), None);
+        assert_eq!(Note::read(&file), Some(note.clone()));
+        let find = |holder: &Holder| Note::find(dir.path(), holder, note.identity);
+        assert_eq!(find(&alice), std::slice::from_ref(&file));
+        assert_eq!(Note::find(dir.path(), &alice, Identity([0; 16])), [] as [PathBuf; 0]);
+        // The same file by somebody else, by name or by key.
+        for other in [offer("bob", Some(1)), offer("alice", Some(2)), offer("alice", None)] {
+            assert_eq!(find(&Holder::of(&other)), [] as [PathBuf; 0]);
+        }
         Note::remove(&file);
         assert_eq!(Note::read(&file), None);
     }
 
     #[test]
     fn what_is_no_note_is_none() {
+        let old = "braidcast recording 1\nidentity a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7\nreliable true\nbase 5\n";
+        assert_eq!(Note::parse(old).unwrap().holder, Holder::of(&offer("", None)));
         for text in [
             "",
             "braidcast recording 2\n",

@@ -1,10 +1,10 @@
 //! A stream in a file: never over what is there, and gone on with where it was interrupted.
 
-use super::note::Note;
+use super::note::{Holder, Note};
 use super::place::Place;
 use crate::failure::{Failure, Outcome};
 use braidcast_session::{Content, Offer};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -96,29 +96,27 @@ impl Recording {
     pub(super) fn begin(&mut self, offer: &Offer) -> Outcome<Begun> {
         if let Some(open) = &mut self.open {
             let unfinished = Note::read(&open.path).filter(|note| note.reliable);
-            let same = unfinished.is_some_and(|note| offer.reliable && note.identity == offer.identity);
+            let same = unfinished.as_ref().is_some_and(|note| {
+                offer.reliable && note.identity == offer.identity && note.holder == Holder::of(offer)
+            });
             // One stream after the other in one file; what broke off goes on, if it is the same.
             if same || (unfinished.is_none() && self.place.fixed().is_some()) {
                 let base = unfinished.map_or(open.len, |note| note.base);
-                open.note = Note { identity: offer.identity, reliable: offer.reliable, base };
+                open.note =
+                    Note { holder: Holder::of(offer), identity: offer.identity, reliable: offer.reliable, base };
                 open.note.write(&open.path).map_err(|e| cannot(&open.path, &e))?;
                 return self.look_back();
             }
         }
-        let path = self.choose(offer);
-        Self::look(&path)?;
-        let there = Note::read(&path).filter(|note| note.reliable && note.identity == offer.identity);
-        let truncate = self.existing == Existing::Overwrite && there.is_none();
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(truncate)
-            .open(&path)
-            .map_err(|e| cannot(&path, &e))?;
+        let (path, mut file) = self.choose(offer)?;
+        let there = Note::read(&path)
+            .filter(|note| note.reliable && note.identity == offer.identity && note.holder == Holder::of(offer));
+        if self.existing == Existing::Overwrite && there.is_none() {
+            file.set_len(0).map_err(|e| cannot(&path, &e))?;
+        }
         let len = file.seek(SeekFrom::End(0)).map_err(|e| cannot(&path, &e))?;
         let base = there.map_or(len, |note| note.base).min(len);
-        let note = Note { identity: offer.identity, reliable: offer.reliable, base };
+        let note = Note { holder: Holder::of(offer), identity: offer.identity, reliable: offer.reliable, base };
         note.write(&path).map_err(|e| cannot(&path, &e))?;
         let before = self.open.replace(Open { path, file, note, len });
         if let Some(before) = before.filter(|before| !before.note.reliable && before.path != self.path()) {
@@ -128,23 +126,54 @@ impl Recording {
         self.look_back()
     }
 
-    /// The file for a stream that begins: one in which it was interrupted, or one in which nothing is lost.
-    fn choose(&self, offer: &Offer) -> PathBuf {
+    /// The file for a stream that begins, open and ours alone: one in which it was interrupted, or
+    /// one in which nothing is lost.
+    fn choose(&self, offer: &Offer) -> Outcome<(PathBuf, File)> {
+        let holder = Holder::of(offer);
         let goes_on = |path: &Path| {
             Note::read(path).is_some_and(|note| {
-                note.reliable == offer.reliable && (!note.reliable || note.identity == offer.identity)
+                note.reliable == offer.reliable
+                    && note.holder == holder
+                    && (!note.reliable || note.identity == offer.identity)
             })
         };
         let Some(fixed) = self.place.fixed() else {
-            let left = offer.reliable.then(|| Note::find(&self.place.folder(), offer.identity)).flatten();
-            return left.unwrap_or_else(|| self.place.next());
+            let left =
+                if offer.reliable { Note::find(&self.place.folder(), &holder, offer.identity) } else { Vec::new() };
+            for path in left {
+                if let Some(file) = open_alone(&path)? {
+                    return Ok((path, file));
+                }
+            }
+            return self.open_next();
         };
         let takes = |path: &Path| match self.existing {
             Existing::Overwrite => true,
             Existing::Append => goes_on(path) || Note::read(path).is_none(),
             Existing::Keep => goes_on(path) || path.metadata().map_or(true, |there| there.len() == 0),
         };
-        self.place.candidates().find(|path| takes(path)).unwrap_or(fixed)
+        for path in self.place.candidates().filter(|path| takes(path)) {
+            Self::look(&path)?;
+            match open_alone(&path)? {
+                Some(file) => return Ok((path, file)),
+                // Under its own name or under another one: never into what somebody else writes.
+                None if self.existing == Existing::Keep => {}
+                None => return Err(in_use(&path)),
+            }
+        }
+        Err(in_use(&fixed))
+    }
+
+    /// The next file that is not there or empty, open and ours alone.
+    fn open_next(&self) -> Outcome<(PathBuf, File)> {
+        let free = |path: &PathBuf| path.metadata().map_or(true, |there| there.len() == 0);
+        for path in self.place.candidates().filter(free) {
+            Self::look(&path)?;
+            if let Some(file) = open_alone(&path)? {
+                return Ok((path, file));
+            }
+        }
+        Err(in_use(&self.place.next()))
     }
 
     /// Has what is there of a reliable stream looked at, if there is any.
@@ -204,12 +233,18 @@ impl Recording {
     pub(super) fn cut(&mut self) -> Outcome {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         sync(&open)?;
-        let path = self.place.next();
-        Self::look(&path)?;
-        let mut how = OpenOptions::new();
-        how.read(true).append(self.existing == Existing::Append).write(true).create(true);
-        how.truncate(self.existing == Existing::Overwrite);
-        let file = how.open(&path).map_err(|e| cannot(&path, &e))?;
+        let (path, mut file) = match self.place.fixed() {
+            None => self.open_next()?,
+            Some(path) => {
+                Self::look(&path)?;
+                let file = open_alone(&path)?.ok_or_else(|| in_use(&path))?;
+                (path, file)
+            }
+        };
+        if self.existing == Existing::Overwrite {
+            file.set_len(0).map_err(|e| cannot(&path, &e))?;
+        }
+        file.seek(SeekFrom::End(0)).map_err(|e| cannot(&path, &e))?;
         open.note.base = 0;
         open.note.write(&path).map_err(|e| cannot(&path, &e))?;
         Note::remove(&open.path);
@@ -242,6 +277,29 @@ impl Recording {
     }
 }
 
+/// Opens the file for this writer alone; `None` if another one has it, in this process or another.
+/// It is given back when it is closed. If the file system has no locks, nobody can be told
+/// apart.
+fn open_alone(path: &Path) -> Outcome<Option<File>> {
+    let how = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let file = how.map_err(|e| cannot(path, &e))?;
+    // A device is nobody's alone.
+    if file.metadata().is_ok_and(|it| !it.is_file()) {
+        return Ok(Some(file));
+    }
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+    }
+}
+
+fn in_use(path: &Path) -> Failure {
+    Failure::new(
+        format!("cannot write {}: another receiver or another stream writes it", path.display()),
+        "give each receiver and each stream an output of its own",
+    )
+}
+
 fn sync(open: &Open) -> Outcome {
     match open.file.sync_all() {
         // A device has no disk to be put on.
@@ -256,4 +314,54 @@ fn cannot(path: &Path, error: &io::Error) -> Failure {
         _ => "check that the folder exists and may be written to, and that there is room",
     };
     Failure::new(format!("cannot write {}: {error}", path.display()), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_sctp::Fingerprint;
+    use braidcast_session::Identity;
+
+    /// What two senders offer whose files have equal name, size and beginning.
+    fn offer(name: &str, key: u8) -> Offer {
+        let key = Some(Fingerprint([key; 32]));
+        Offer { identity: Identity([9; 16]), name: name.into(), reliable: true, size: Some(20), key }
+    }
+
+    fn recording(path: &Path, existing: Existing) -> Recording {
+        let place = Place::new(path, "", false).unwrap_or_else(|e| panic!("{e}"));
+        Recording::new(place, existing).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn two_writers_never_share_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        for pattern in ["clip.bin", "%Y-clip.bin"] {
+            let path = dir.path().join(pattern);
+            let (mut one, mut other) = (recording(&path, Existing::Keep), recording(&path, Existing::Keep));
+            for (to, name, key) in [(&mut one, "alice", 1), (&mut other, "bob", 2)] {
+                assert!(to.begin(&offer(name, key)).is_ok());
+                assert!(to.write(name.as_bytes()).is_ok());
+            }
+            assert_ne!(one.path(), other.path());
+            assert!(one.end(false).is_ok() && other.end(false).is_ok());
+            let (of_one, of_other) = (one.path(), other.path());
+            drop((one, other));
+            // Interrupted, each goes on where its own bytes are, and nobody where others' are.
+            let mut third = recording(&path, Existing::Keep);
+            assert!(third.begin(&offer("carol", 3)).is_ok());
+            assert!(third.path() != of_one && third.path() != of_other, "{:?}", third.path());
+        }
+    }
+
+    #[test]
+    fn what_another_one_writes_is_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("show.ts");
+        let (mut one, mut other) = (recording(&path, Existing::Overwrite), recording(&path, Existing::Overwrite));
+        assert!(one.begin(&offer("alice", 1)).is_ok() && one.write(b"alice").is_ok());
+        let refused = other.begin(&offer("bob", 2)).err().map(|failure| failure.to_string());
+        assert!(refused.is_some_and(|text| text.contains("another receiver or another stream writes it")));
+        assert_eq!(std::fs::read(&path).unwrap(), b"alice");
+    }
 }
