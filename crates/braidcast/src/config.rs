@@ -96,6 +96,7 @@ impl<'a> File<'a> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             Failure::usage(format!("cannot read the configuration {}: {e}", path.display()), "check --config")
         })?;
+        crate::process::refuse_writable("--config", path)?;
         Ok(Self { path, text })
     }
 

@@ -9,6 +9,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -31,9 +32,11 @@ pub(crate) fn hide_key(argv: &[OsString]) -> Option<io::Error> {
     };
     let shared = key.to_str().and_then(|text| text.parse().ok());
     let key = match shared {
-        Some(SharedKey::Passphrase(passphrase)) => {
-            passphrase.is_short().then(|| security::warn_short(&Live::new(true)));
-            OsString::from(&**passphrase.stretched().text())
+        // With a file of settings it is not known yet what the passphrase is for.
+        Some(SharedKey::Passphrase(passphrase)) if value_of(&rest, "--config").is_none() => {
+            let name = value_of(&rest, "--key-name");
+            security::warn_weak(&passphrase, name.as_deref(), &Live::new(true));
+            OsString::from(&**passphrase.stretched(name.as_deref()).text())
         }
         // What cannot be a key is refused in words later.
         _ => key,
@@ -44,6 +47,48 @@ pub(crate) fn hide_key(argv: &[OsString]) -> Option<io::Error> {
         command.arg0(name);
     }
     Some(command.exec())
+}
+
+/// What `flag` is given in `argv`, as `FLAG VALUE` or `FLAG=VALUE`.
+fn value_of(argv: &[OsString], flag: &str) -> Option<String> {
+    let args = || argv.iter().take_while(|arg| *arg != "--").map(|arg| arg.to_string_lossy());
+    let joined = args().find_map(|arg| Some(arg.strip_prefix(flag)?.strip_prefix('=')?.to_owned()));
+    joined.or_else(|| args().skip_while(|arg| arg != flag).nth(1).map(Into::into))
+}
+
+/// Says that files which others may write are taken all the same.
+const LAX: &str = "BRAIDCAST_LAX_FILES";
+
+/// Refuses a file that says who may do what, or what is run, if others than its owner may write it
+/// (as ssh's StrictModes).
+pub(crate) fn refuse_writable(flag: &str, path: &Path) -> Outcome {
+    let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
+    let lax = std::env::var_os(LAX).is_some_and(|value| value == "1");
+    if lax || !metadata.is_file() || !others_may_write(&metadata) {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::usage(
+        format!("{flag} {path}: others on this machine may write it"),
+        format!("chmod go-w {path}, or set {LAX}=1 if that is meant"),
+    ))
+}
+
+/// Others than the user who runs this and root; a group counts unless it has the name of nobody
+/// else.
+fn others_may_write(metadata: &std::fs::Metadata) -> bool {
+    let (mode, owner) = (metadata.mode(), metadata.uid());
+    let foreign = owner != 0 && owner != geteuid().as_raw();
+    // A group of one's own, as many systems give each user, has the user's number.
+    let group = mode & 0o020 != 0 && metadata.gid() != owner;
+    mode & 0o002 != 0 || group || foreign
+}
+
+/// A command that gets no secret of ours.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_remove(VARIABLE);
+    command
 }
 
 /// The key and the other arguments.
@@ -103,5 +148,9 @@ mod tests {
         assert_eq!(found("b send --key=k x --key-file f"), ("k".into(), "b send x --key-file f".into()));
         assert_eq!(split("b send x --key-file f"), None);
         assert_eq!(split("b send -- --key k"), None);
+        let named = |line: &str| value_of(&line.split_whitespace().map(Into::into).collect::<Vec<_>>(), "--key-name");
+        assert_eq!(named("b send x --key-name home").as_deref(), Some("home"));
+        assert_eq!(named("b send x --key-name=home --to a").as_deref(), Some("home"));
+        assert_eq!(named("b send -- --key-name home"), None);
     }
 }

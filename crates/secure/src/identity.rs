@@ -62,7 +62,8 @@ impl Identity {
         Ok(Self { kind: KeyKind::Ephemeral, ..Self::generate()?.0 })
     }
 
-    /// The one that all have who share `key`. Takes a quarter of a second if that is a passphrase.
+    /// The one that all have who share `key`. A passphrase without a name is
+    /// [stretched](crate::Passphrase::stretched) first.
     ///
     /// # Errors
     /// As [`own`](Self::own).
@@ -71,7 +72,7 @@ impl Identity {
         let (kind, bytes): (&[u8], &[u8]) = match key {
             SharedKey::Secret(secret) => (b"secret", secret.bytes()),
             SharedKey::Passphrase(passphrase) => {
-                stretched = passphrase.stretched();
+                stretched = passphrase.stretched(None);
                 (b"passphrase", stretched.bytes())
             }
             SharedKey::Stretched(stretched) => (b"passphrase", stretched.bytes()),

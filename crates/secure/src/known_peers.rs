@@ -1,10 +1,12 @@
 //! Other ends that were connected with before, and the keys that they showed, in a file: as ssh's known_hosts.
 //!
-//! Each line is `HOST:PORT FINGERPRINT`, with HOST:PORT as the user wrote it; `#` begins a comment.
+//! Each line is `HOST:PORT FINGERPRINT`; `#` begins a comment. How HOST is spelt does not matter:
+//! `LOCALHOST.:9000` is `localhost:9000`, and an address may be written in any form.
 
 use crate::Fingerprint;
 use std::fs;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// Below the folder for configuration (XDG Base Directory Specification).
@@ -63,7 +65,7 @@ impl KnownPeers {
                 let (Some(key), None) = (words.next().and_then(|word| word.parse().ok()), words.next()) else {
                     return Err(KnownPeersError::Line { path: path.clone(), line });
                 };
-                if names.iter().any(|it| it == name) {
+                if names.iter().any(|it| canonical(it) == canonical(name)) {
                     found.push((line, key));
                 }
             }
@@ -91,7 +93,7 @@ impl KnownPeers {
         let Some(path) = self.path.as_deref().filter(|_| self.found.is_empty()) else {
             return Err(format!("{names} shows the key {key}, and there is no home folder to remember it in"));
         };
-        let lines: String = self.names.iter().map(|name| format!("{name} {key}\n")).collect();
+        let lines: String = self.names.iter().map(|name| format!("{} {key}\n", canonical(name))).collect();
         append(path, &lines).map_err(|error| {
             format!("{names} shows the key {key}, which cannot be remembered in {}: {error}", path.display())
         })?;
@@ -110,6 +112,19 @@ impl KnownPeers {
         Some(format!(
             "{place} says that its key was {key}. If the other end has a new one, delete that line; if not, somebody else answers in its place"
         ))
+    }
+}
+
+/// The one spelling of HOST:PORT: names in small letters and without the dot at the end, addresses
+/// as the standard library writes them.
+fn canonical(name: &str) -> String {
+    let Some((host, port)) = name.rsplit_once(':') else { return name.to_lowercase() };
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let port = port.parse::<u16>().map_or_else(|_| port.to_owned(), |port| port.to_string());
+    match bare.parse::<IpAddr>().map(|address| address.to_canonical()) {
+        Ok(IpAddr::V6(address)) => format!("[{address}]:{port}"),
+        Ok(address) => format!("{address}:{port}"),
+        Err(_) => format!("{}:{port}", bare.strip_suffix('.').unwrap_or(bare).to_lowercase()),
     }
 }
 
@@ -132,6 +147,19 @@ fn folder() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_one_spelling() {
+        for (name, same) in [
+            ("LOCALHOST.:09000", "localhost:9000"),
+            ("[2001:DB8:0::1]:9000", "[2001:db8::1]:9000"),
+            ("[::ffff:192.0.2.1]:9000", "192.0.2.1:9000"),
+        ] {
+            assert_eq!(canonical(name), same);
+            assert_eq!(canonical(same), same);
+        }
+        assert_ne!(canonical("home:9000"), canonical("home:9001"));
+    }
 
     #[test]
     fn a_key_is_found_again_by_each_name_and_a_wrong_line_is_named() {

@@ -135,6 +135,9 @@ pub struct Passphrase(String);
 impl Passphrase {
     /// Characters below which a passphrase is short.
     pub const SHORT: usize = 20;
+    /// Memory that a guess takes, KiB, and passes over it.
+    pub const MEMORY_KIB: u32 = 64 << 10;
+    const PASSES: u32 = 3;
 
     /// Returns `true` if a computer may guess it in time, however slow each guess: below
     /// [`SHORT`](Self::SHORT) characters.
@@ -142,15 +145,21 @@ impl Passphrase {
         self.0.chars().count() < Self::SHORT
     }
 
-    /// 256 bits that follow from it, by Argon2id with 12 MiB and three passes, of which OWASP says
-    /// that it is as hard to guess as with the 19 MiB and two passes that it recommends: both ends
-    /// may be small. The salt is the same for all, as both ends know nothing else of each other.
-    pub fn stretched(&self) -> Stretched {
+    /// Returns 256 bits that follow from it, by Argon2id with 64 MiB and three passes (RFC 9106 §4,
+    /// second recommendation, with one lane). It takes a tenth of a second or so. The salt is
+    /// `name`, on which both ends must agree; without one it is the same for the whole world, so
+    /// that one table of guesses serves against everybody.
+    pub fn stretched(&self, name: Option<&str>) -> Stretched {
         let mut out = Stretched([0; 32]);
+        let mut salt = b"braidcast passphrase 1".to_vec();
+        if let Some(name) = name {
+            salt.push(0);
+            salt.extend_from_slice(name.as_bytes());
+        }
         // Neither parameters nor lengths depend on what was typed: it cannot fail.
-        if let Ok(params) = Params::new(12 << 10, 3, 1, Some(32)) {
+        if let Ok(params) = Params::new(Self::MEMORY_KIB, Self::PASSES, 1, Some(32)) {
             let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-            let stretched = argon2.hash_password_into(self.0.as_bytes(), b"braidcast passphrase 1", &mut out.0);
+            let stretched = argon2.hash_password_into(self.0.as_bytes(), &salt, &mut out.0);
             debug_assert!(stretched.is_ok(), "the parameters are within Argon2's bounds");
         }
         out

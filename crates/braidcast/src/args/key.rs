@@ -58,6 +58,10 @@ pub(crate) struct SharedArgs {
     /// Read the key from the first line of this file, so that `ps` does not show it
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     pub(crate) key_file: Option<PathBuf>,
+    /// What a passphrase is for, the same at both ends: a guess at one passphrase is then none at
+    /// others'
+    #[arg(long, value_name = "NAME", value_parser = values::key_name)]
+    pub(crate) key_name: Option<String>,
     /// Identify this end by the private key in this file, made by `braidcast key identity`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_file", "plain"])]
     pub(crate) identity: Option<PathBuf>,

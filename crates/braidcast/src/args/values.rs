@@ -477,6 +477,12 @@ pub(crate) fn fingerprint(text: &str) -> Result<Fingerprint, String> {
         .map_err(|()| "a fingerprint has 64 hexadecimal digits; `braidcast key identity FILE` prints it".to_owned())
 }
 
+/// What a passphrase is for.
+pub(crate) fn key_name(text: &str) -> Result<String, String> {
+    let fits = (1..=64).contains(&text.len()) && !text.chars().any(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err("a name has 1 to 64 bytes, for example studio-4".to_owned()) }
+}
+
 /// `NAME=OUTPUT`.
 pub(crate) fn accept(text: &str) -> Result<Accept, String> {
     let (name, to) =

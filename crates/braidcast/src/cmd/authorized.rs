@@ -79,6 +79,7 @@ impl<R: Rights> Authorized<R> {
                 "give the name of a text file",
             )
         })?;
+        crate::process::refuse_writable("--authorized", path)?;
         let mut it = Self { path: path.to_owned(), lines: Vec::new(), in_force: 0 };
         for (number, text) in (1..).zip(text.lines()) {
             let Some(line) = Line::<R>::parse(number, text).map_err(|what| it.refused(number, what))? else { continue };

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// The program.
@@ -43,7 +43,7 @@ pub(super) fn run(args: &EncodeArgs, common: &Common) -> Outcome {
 /// Starts the program.
 fn start(args: &EncodeArgs, common: &Common) -> Outcome<Feed<'static>> {
     let range = args.how.rates.rate_range.0;
-    let mut command = Command::new(program());
+    let mut command = crate::process::command(program());
     command.arg(&args.input).args(["--profile", args.profile.name(), "--encoder", &args.encoder]);
     command.args(["--fps", &args.fps.to_string(), "--rate-range", &format!("{}-{}", range.least, range.greatest)]);
     command.args(["--audio", &args.audio, "--audio-encoder", &args.audio_encoder]);
@@ -59,8 +59,7 @@ fn start(args: &EncodeArgs, common: &Common) -> Outcome<Feed<'static>> {
     }
     // Ctrl-C is for us: what is encoded then still goes out. Its input closes when we end.
     command.process_group(0);
-    // It needs no secret of ours.
-    command.env_remove(crate::process::VARIABLE).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::new(format!("there is no program {PROGRAM}, which encodes"), HINT),
         _ => Failure::new(format!("cannot start {PROGRAM}: {error}"), HINT),

@@ -7,11 +7,12 @@ use crate::cmd::watch::{Lines, Pages, StatsFile, serve};
 use crate::failure::{Failure, Outcome};
 use crate::out::json::round;
 use crate::out::live::Live;
+use crate::process;
 use braidcast_core::Instant;
 use braidcast_session::RateReport;
 use serde::Serialize;
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,7 +160,7 @@ impl Hook {
             return;
         }
         self.told = rate;
-        let mut command = Command::new("sh");
+        let mut command = process::command("sh");
         command.arg("-c").arg(&self.command).stdin(Stdio::null()).stdout(Stdio::null());
         command.env("BRAIDCAST_RATE", format!("{rate:.0}"));
         command.env("BRAIDCAST_VIDEO_RATE", format!("{:.0}", report.video_rate.min(rate)));

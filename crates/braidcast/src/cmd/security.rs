@@ -139,13 +139,21 @@ fn unusable(error: KnownPeersError) -> Failure {
     }
 }
 
-/// A passphrase is short.
-pub(crate) fn warn_short(live: &Live) {
-    live.warn(format!(
-        "the passphrase has less than {} characters: who takes the place of the other end may find it by trying; \
-         `braidcast key new` makes a key that cannot be found",
-        Passphrase::SHORT
-    ));
+/// Says what is weak about a passphrase.
+pub(crate) fn warn_weak(passphrase: &Passphrase, name: Option<&str>, live: &Live) {
+    if passphrase.is_short() {
+        live.warn(format!(
+            "the passphrase has less than {} characters: who takes the place of the other end may find it by trying; \
+             `braidcast key new` makes a key that cannot be found",
+            Passphrase::SHORT
+        ));
+    }
+    if name.is_none() {
+        live.warn(
+            "a passphrase without --key-name: one table of guesses serves against everybody's; \
+             give both ends the same name of your choice",
+        );
+    }
 }
 
 /// The identity that `--key` and `--key-file` ask for.
@@ -158,10 +166,10 @@ fn shared(args: &SharedArgs, live: &Live) -> Outcome<Option<Identity>> {
     let shared: SharedKey = text.parse().map_err(|error| {
         Failure::usage(format!("{place}: {error}"), "give both ends the same key, made by: braidcast key new")
     })?;
-    if let SharedKey::Passphrase(passphrase) = &shared
-        && passphrase.is_short()
-    {
-        warn_short(live);
-    }
-    Identity::shared(&shared).map(Some).map_err(no_randomness)
+    let SharedKey::Passphrase(passphrase) = &shared else {
+        return Identity::shared(&shared).map(Some).map_err(no_randomness);
+    };
+    warn_weak(passphrase, args.key_name.as_deref(), live);
+    let stretched = SharedKey::Stretched(passphrase.stretched(args.key_name.as_deref()));
+    Identity::shared(&stretched).map(Some).map_err(no_randomness)
 }

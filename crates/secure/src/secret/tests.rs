@@ -61,8 +61,12 @@ fn anything_else_is_a_passphrase() {
 fn a_passphrase_is_stretched_by_argon2id() {
     let Ok(SharedKey::Passphrase(one)) = "correct horse".parse() else { panic!("a passphrase") };
     let Ok(SharedKey::Passphrase(other)) = "correct horsf".parse() else { panic!("a passphrase") };
-    assert_eq!(one.stretched().bytes(), one.stretched().bytes());
-    assert_ne!(one.stretched().bytes(), other.stretched().bytes());
+    let stretched = one.stretched(None);
+    assert_eq!(stretched.bytes(), one.stretched(None).bytes());
+    assert_ne!(stretched.bytes(), other.stretched(None).bytes());
+    // A name is part of the salt: what was guessed for one serves for no other.
+    assert_ne!(stretched.bytes(), one.stretched(Some("studio")).bytes());
+    assert_ne!(one.stretched(Some("studio")).bytes(), one.stretched(Some("stage")).bytes());
 }
 
 #[test]
@@ -74,7 +78,7 @@ fn nothing_prints_a_secret() {
 
 #[test]
 fn what_follows_from_a_passphrase_and_a_private_key_come_back_and_are_told_apart() {
-    let stretched = Passphrase("correct horse".into()).stretched();
+    let stretched = Passphrase("correct horse".into()).stretched(None);
     let Ok(SharedKey::Stretched(back)) = stretched.text().parse() else { panic!("not taken for what it is") };
     assert_eq!(back.bytes(), stretched.bytes());
     let key = PrivateKey::new([7; 32]);

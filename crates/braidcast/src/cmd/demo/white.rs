@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 /// PSNR of identical frames.
@@ -74,7 +74,7 @@ impl Pictures {
             return Err(Failure::new(format!("{} has no video frame", path.display()), "give another --clip"));
         };
         // What did not arrive is in no order that a decoder likes; what it says of that is not asked for.
-        let mut decoder = Command::new("ffmpeg")
+        let mut decoder = crate::process::command("ffmpeg")
             .args(["-nostdin", "-nostats", "-v", "info", "-copyts", "-i"])
             .arg(path)
             .args(["-map", "0:v:0", "-vf", "showinfo", "-fps_mode", "passthrough", "-pix_fmt", "gray"])

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 #[derive(Serialize)]
 struct Document {
@@ -134,7 +134,7 @@ pub(super) fn show(traces: Vec<PathBuf>, form: Form<'_>, flow: Option<&FlowName>
 
 /// Has the desktop show the page. If there is none, the user has its name.
 pub(super) fn open(page: &Path, live: &Live) {
-    let mut browser = Command::new("xdg-open");
+    let mut browser = crate::process::command("xdg-open");
     browser.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = browser.spawn() {
         live.warn(format!("no browser could be opened (xdg-open: {error}); the page is {}", page.display()));
