@@ -214,3 +214,42 @@ fn collect(value: &serde_json::Value, names: &mut BTreeSet<String>) {
         _ => {}
     }
 }
+
+/// Tests that stand in backticks as `FILE: NAME`, and further names of the same file.
+fn named_tests(text: &str) -> Vec<(String, String)> {
+    let mut file = String::new();
+    let mut tests = Vec::new();
+    for code in text.split('`').skip(1).step_by(2) {
+        let (place, name) = code.split_once(".rs: ").map_or((None, code), |(place, name)| (Some(place), name));
+        if let Some(place) = place {
+            let folder = if place.contains('/') { "" } else { "crates/sctp/tests/it/" };
+            file = format!("{folder}{place}.rs");
+        }
+        let is_name = (place.is_some() || name.len() > 24) && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if is_name && !file.is_empty() {
+            tests.push((file.clone(), name.to_owned()));
+        }
+    }
+    tests
+}
+
+#[test]
+fn bounds_and_claims_name_tests_that_are_there() {
+    let architecture = read(&root().join("docs/architecture.md"));
+    let (_, bounds) = architecture.split_once("## Bounds").unwrap();
+    let (bounds, _) = bounds.split_once("\n## ").unwrap();
+    let rows: Vec<_> = bounds.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| what")).collect();
+    let held = rows.iter().filter(|row| !row.ends_with("| \u{2013} |")).count();
+    assert!(rows.len() >= 17 && held >= 13, "{held} of {} bounds name a test", rows.len());
+    for row in &rows {
+        assert_eq!(row.matches(" | ").count(), 2, "{row}");
+        assert!(row.ends_with("| \u{2013} |") || named_tests(row).len() == 1, "{row}");
+    }
+    let security = read(&root().join("docs/security.md"));
+    let (_, claims) = security.split_once("## Who can do what").unwrap();
+    let tests: Vec<_> = named_tests(bounds).into_iter().chain(named_tests(claims)).collect();
+    assert!(tests.len() > 28, "{}", tests.len());
+    for (file, name) in tests {
+        assert!(read(&root().join(&file)).contains(&format!("fn {name}")), "{file} has no test {name}");
+    }
+}
