@@ -12,6 +12,10 @@ const REDRAW: Duration = Duration::from_millis(250);
 const AGAIN: Duration = Duration::from_secs(10);
 /// And of several such no more are given in that time.
 const MAX_RARE: usize = 8;
+/// Lines about what a peer may bring about as often as it likes: so many at once, then one in a
+/// while.
+const BURST: u32 = 20;
+const PACE: Duration = Duration::from_secs(2);
 /// How often a line is written if there is no terminal.
 const LINE: Duration = Duration::from_secs(5);
 
@@ -29,6 +33,8 @@ pub(crate) struct Live {
     uptime: Duration,
     /// Warnings that anybody can bring about, and when they were given.
     rare: Vec<(String, Instant)>,
+    /// When [`BURST`] lines may come at once again, and how many were left out.
+    paced: (Instant, u64),
 }
 
 impl Live {
@@ -47,6 +53,7 @@ impl Live {
             next: Instant::ZERO,
             uptime: Duration::ZERO,
             rare: Vec::new(),
+            paced: (Instant::ZERO, 0),
         }
     }
 
@@ -73,6 +80,17 @@ impl Live {
         if self.rare.len() < MAX_RARE && self.rare.iter().all(|(said, _)| *said != text) {
             self.warn(&text);
             self.rare.push((text, now));
+        }
+    }
+
+    /// Says something that a peer may bring about as often as it likes, unless it does so too often.
+    pub(crate) fn say_paced(&mut self, now: Instant, is_warning: bool, text: &str) {
+        let Some(left_out) = pace(&mut self.paced, now) else { return };
+        let more = if left_out > 0 { format!(" ({left_out} more lines were left out)") } else { String::new() };
+        if is_warning {
+            self.warn(format!("{text}{more}"));
+        } else {
+            self.note(format!("{text}{more}"));
         }
     }
 
@@ -126,5 +144,32 @@ impl Live {
     fn line(&self, text: &str) {
         self.clear();
         say!("{text}");
+    }
+}
+
+/// Returns how many lines were left out before this one; `None`: it is left out as well.
+fn pace((full, left_out): &mut (Instant, u64), now: Instant) -> Option<u64> {
+    let next = now.max(*full) + PACE;
+    if next.since(now) > PACE * BURST {
+        *left_out += 1;
+        return None;
+    }
+    *full = next;
+    Some(std::mem::take(left_out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_changes_paths_fills_no_log() {
+        let mut paced = (Instant::ZERO, 0);
+        // Ten thousand changes of paths in 40 s: the burst, and a line every 2 s.
+        let said = (0..10_000).filter(|n| pace(&mut paced, Instant::from_millis(n * 4)).is_some()).count();
+        assert!((38..=42).contains(&said), "{said}");
+        let left_out = pace(&mut paced, Instant::from_millis(60_000));
+        assert!(left_out.is_some_and(|count| count > 0));
+        assert_eq!(pace(&mut paced, Instant::from_millis(60_000)), Some(0));
     }
 }

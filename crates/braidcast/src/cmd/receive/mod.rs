@@ -369,15 +369,10 @@ impl Session {
     fn take_event(&mut self, id: ChannelId, event: Event) -> Outcome {
         let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
         let prefix = room.prefix();
+        if let Some((is_warning, text)) = in_words(&event) {
+            self.live.say_paced(self.driver.now(), is_warning, &format!("{prefix}{text}"));
+        }
         match event {
-            Event::Connected => self.live.note(format!("{prefix}a sender is there")),
-            Event::PathUp(_, route) => self.live.note(format!("{prefix}path from {} is up", route.remote)),
-            Event::PathDown(_, route) => self.live.warn(format!("{prefix}path from {} does not answer", route.remote)),
-            Event::PathRemoved(_, route) => self.live.note(format!("{prefix}path from {} has left", route.remote)),
-            Event::Restarted => self.live.warn(format!("{prefix}the sender was started anew; its stream goes on")),
-            Event::Lost(reason) => self.live.warn(format!("{prefix}the sender is gone ({reason}); waiting for it")),
-            Event::Back => self.live.note(format!("{prefix}the sender is back")),
-            Event::ClockJumped => self.live.warn(format!("{prefix}the sender's clock jumped; following it")),
             Event::Anew => {
                 self.live.note(format!("{prefix}the file is another one than what is there; beginning anew"));
                 room.outputs.begin_anew()?;
@@ -465,4 +460,19 @@ impl Session {
 /// The receiver knows its paths by where they come from.
 fn path_name(path: &PathReport) -> String {
     path.remote.clone()
+}
+
+/// What is said of an event that a sender may bring about at any time, and whether it is a warning.
+fn in_words(event: &Event) -> Option<(bool, String)> {
+    Some(match event {
+        Event::Connected => (false, "a sender is there".into()),
+        Event::PathUp(_, route) => (false, format!("path from {} is up", route.remote)),
+        Event::PathDown(_, route) => (true, format!("path from {} does not answer", route.remote)),
+        Event::PathRemoved(_, route) => (false, format!("path from {} has left", route.remote)),
+        Event::Restarted => (true, "the sender was started anew; its stream goes on".into()),
+        Event::Lost(reason) => (true, format!("the sender is gone ({reason}); waiting for it")),
+        Event::Back => (false, "the sender is back".into()),
+        Event::ClockJumped => (true, "the sender's clock jumped; following it".into()),
+        _ => return None,
+    })
 }
