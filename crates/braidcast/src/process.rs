@@ -35,7 +35,7 @@ pub(crate) fn hide_key(argv: &[OsString]) -> Option<io::Error> {
         // With a file of settings it is not known yet what the passphrase is for.
         Some(SharedKey::Passphrase(passphrase)) if value_of(&rest, "--config").is_none() => {
             let name = value_of(&rest, "--key-name");
-            security::warn_weak(&passphrase, name.as_deref(), &Live::new(true));
+            security::warn_weak(key.to_str().unwrap_or_default(), name.as_deref(), &Live::new(true));
             OsString::from(&**passphrase.stretched(name.as_deref()).text())
         }
         // What cannot be a key is refused in words later.

@@ -133,17 +133,9 @@ impl fmt::Debug for PrivateKey {
 pub struct Passphrase(String);
 
 impl Passphrase {
-    /// Characters below which a passphrase is short.
-    pub const SHORT: usize = 20;
     /// Memory that a guess takes, KiB, and passes over it.
     pub const MEMORY_KIB: u32 = 64 << 10;
     const PASSES: u32 = 3;
-
-    /// Returns `true` if a computer may guess it in time, however slow each guess: below
-    /// [`SHORT`](Self::SHORT) characters.
-    pub fn is_short(&self) -> bool {
-        self.0.chars().count() < Self::SHORT
-    }
 
     /// Returns 256 bits that follow from it, by Argon2id with 64 MiB and three passes (RFC 9106 §4,
     /// second recommendation, with one lane). It takes a tenth of a second or so. The salt is

@@ -10,7 +10,7 @@ use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
 use braidcast_secure::known_peers::{KnownPeers, KnownPeersError};
 use braidcast_secure::tls::{Tls, Trust};
-use braidcast_secure::{Disagreement, Fingerprint, KeyKind, Limits, Method, Passphrase, Refused, SharedKey, Suite};
+use braidcast_secure::{Disagreement, Fingerprint, KeyKind, Limits, Method, Refused, SharedKey, Suite};
 use braidcast_session::SecurityReport;
 use std::sync::Arc;
 
@@ -139,13 +139,32 @@ fn unusable(error: KnownPeersError) -> Failure {
     }
 }
 
+/// Passphrases that come before one that is good enough, as a power of ten: at a tenth of a second
+/// for each a thousand processors need thirty years.
+const GOOD: f64 = 13.0;
+
+/// How many passphrases come before this one, as a power of ten, for who knows words, names, dates
+/// and keyboards.
+fn strength(passphrase: &str) -> f64 {
+    zxcvbn::zxcvbn(passphrase.trim(), &[]).guesses_log10()
+}
+
+/// How long a thousand processors take for as many guesses, a power of ten.
+fn time_to_guess(guesses: f64) -> String {
+    let seconds = 10_f64.powf(guesses - 4.0);
+    let units = [(31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")];
+    let unit = units.into_iter().find(|(length, _)| seconds >= 2.0 * length);
+    unit.map_or_else(|| "seconds".into(), |(length, name)| format!("{:.0} {name}", seconds / length))
+}
+
 /// Says what is weak about a passphrase.
-pub(crate) fn warn_weak(passphrase: &Passphrase, name: Option<&str>, live: &Live) {
-    if passphrase.is_short() {
+pub(crate) fn warn_weak(passphrase: &str, name: Option<&str>, live: &Live) {
+    let guesses = strength(passphrase);
+    if guesses < GOOD {
         live.warn(format!(
-            "the passphrase has less than {} characters: who takes the place of the other end may find it by trying; \
+            "the passphrase is weak: who takes the place of the other end finds it in {} with a thousand processors; \
              `braidcast key new` makes a key that cannot be found",
-            Passphrase::SHORT
+            time_to_guess(guesses)
         ));
     }
     if name.is_none() {
@@ -169,7 +188,25 @@ fn shared(args: &SharedArgs, live: &Live) -> Outcome<Option<Identity>> {
     let SharedKey::Passphrase(passphrase) = &shared else {
         return Identity::shared(&shared).map(Some).map_err(no_randomness);
     };
-    warn_weak(passphrase, args.key_name.as_deref(), live);
+    warn_weak(&text, args.key_name.as_deref(), live);
     let stretched = SharedKey::Stretched(passphrase.stretched(args.key_name.as_deref()));
     Identity::shared(&stretched).map(Some).map_err(no_randomness)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_think_of_is_weak_and_what_is_drawn_is_not() {
+        for weak in ["hunter2", "aaaaaaaaaaaaaaaaaaaa", "correct horse", "Sommer2026!", "qwertyuiopasdfghjkl", ""] {
+            assert!(strength(weak) < GOOD, "{weak}: {}", strength(weak));
+        }
+        for good in ["orbit-lantern-quarrel-mosaic-thimble", "vP2mQz7wL4nXk9", "the heron that ate my compass"] {
+            assert!(strength(good) >= GOOD, "{good}: {}", strength(good));
+        }
+        assert_eq!(time_to_guess(9.0), "28 hours");
+        assert_eq!(time_to_guess(13.0), "32 years");
+        assert_eq!(time_to_guess(3.0), "seconds");
+    }
 }

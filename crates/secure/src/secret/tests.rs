@@ -51,9 +51,9 @@ fn typing_errors_are_named() {
 
 #[test]
 fn anything_else_is_a_passphrase() {
-    for (text, short) in [("hunter2", true), ("the quick brown fox jumps over the dog", false)] {
+    for text in ["hunter2", "the quick brown fox jumps over the dog"] {
         let Ok(SharedKey::Passphrase(passphrase)) = text.parse() else { panic!("{text:?} is a passphrase") };
-        assert_eq!(passphrase.is_short(), short, "{text:?}");
+        assert_eq!(passphrase.0, text);
     }
 }
 
