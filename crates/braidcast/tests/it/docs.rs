@@ -225,7 +225,8 @@ fn named_tests(text: &str) -> Vec<(String, String)> {
             let folder = if place.contains('/') { "" } else { "crates/sctp/tests/it/" };
             file = format!("{folder}{place}.rs");
         }
-        let is_name = (place.is_some() || name.len() > 24) && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        let is_name = (place.is_some() || name.len() > 24)
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         if is_name && !file.is_empty() {
             tests.push((file.clone(), name.to_owned()));
         }

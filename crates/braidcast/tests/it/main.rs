@@ -11,6 +11,7 @@ mod encode;
 mod failover;
 mod figures;
 mod help;
+mod hostile;
 mod identities;
 mod interfaces;
 mod lab;

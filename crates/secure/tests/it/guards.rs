@@ -229,6 +229,23 @@ fn keys_change_after_as_many_records_or_bytes_as_are_allowed() {
     }
 }
 
+/// Each answer would wait in the memory of who gives it until it is acknowledged (S9).
+#[test]
+fn who_begins_to_change_keys_again_and_again_gets_one_answer() {
+    let mut pair = Pair::agreed(Limits::default());
+    pair.wait(Limits::default().age);
+    let opening = pair.client.poll_message().expect("the client begins");
+    let mut answers = 0;
+    for _ in 0..1000 {
+        assert_eq!(pair.server.handle_message(pair.now, &opening), Ok(()));
+        while pair.server.poll_message().is_some() {
+            answers += 1;
+        }
+    }
+    assert_eq!(answers, 1);
+    assert_eq!(pair.talk(), Ok(()), "under the keys that there are");
+}
+
 #[test]
 fn who_begins_at_once_at_both_ends_makes_one_change() {
     let mut pair = Pair::agreed(Limits { records: 10, ..Limits::default() });
