@@ -40,11 +40,15 @@ pub enum Farewell {
     NotPermitted,
     /// More came than the receiver's list of keys allows this sender.
     TooMuch,
+    /// A sender that is called sends to another receiver.
+    Served,
+    /// It was silent, and another receiver called.
+    Succeeded,
 }
 
 impl Farewell {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Busy,
         Self::UnknownName,
         Self::Full,
@@ -60,6 +64,8 @@ impl Farewell {
         Self::Version,
         Self::NotPermitted,
         Self::TooMuch,
+        Self::Served,
+        Self::Succeeded,
     ];
 
     /// The words that travel.
@@ -80,6 +86,8 @@ impl Farewell {
             Self::Version => "the other end speaks another version of braidcast",
             Self::NotPermitted => "the receiver's list does not have the sender's key",
             Self::TooMuch => "the sender sends more than the receiver's list allows it",
+            Self::Served => "busy: the sender sends to another receiver",
+            Self::Succeeded => "replaced: silent while another receiver called",
         }
     }
 

@@ -15,6 +15,9 @@
 //!   channel until it says `false`. [`Event::Ended`] comes when a stream is over and everything has
 //!   been handed out.
 //!
+//! Either end may dial: a sender that [listens](Sender::listen) is called by a receiver that
+//! [calls](Receiver::call).
+//!
 //! A session is more than an association: the sender says in its first message whose stream it
 //! carries ([`wire::Hello`]), makes another association when one breaks, and the stream goes on. In
 //! a reliable session the receiver says what it has of it ([`Receiver::accept`]), the sender goes
@@ -24,6 +27,7 @@
 //! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP.
 
 mod account;
+mod attempts;
 mod clock;
 mod event;
 mod farewell;

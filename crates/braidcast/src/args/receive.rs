@@ -1,5 +1,6 @@
-use super::values::{self, Accept, Listen, Output};
+use super::values::{self, Accept, First, Listen, Output, Remote};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
+use crate::failure::{Failure, Outcome};
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
 use std::path::PathBuf;
@@ -17,16 +18,24 @@ Examples:
   braidcast receive :9000 - | ffplay -
   braidcast receive 9000 show-%Y%m%d-%H%M%S.ts udp://127.0.0.1:5000 --keep --segment 10min
   braidcast receive 9000 --accept cam1=one.ts --accept cam2=udp://127.0.0.1:5002 --keep
-  braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep")]
+  braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep
+  braidcast receive --from camera.example:9000 --via wlan0 --via wwan0 show.ts")]
 pub(crate) struct ReceiveArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
-    #[arg(value_name = "LISTEN", value_parser = values::listen)]
-    pub(crate) listen: Listen,
+    #[arg(value_name = "LISTEN", value_parser = values::first, required_unless_present = "from")]
+    pub(crate) listen: Option<First>,
     /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT for
     /// who calls; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S are the
     /// time when it begins
-    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized"], conflicts_with = "accept")]
+    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
+    /// Call the sender that waits there (`send --at`) in place of listening: for a receiver behind a NAT. There is no
+    /// LISTEN then. Repeat for more paths
+    #[arg(long, value_name = "HOST:PORT", value_parser = values::peer)]
+    pub(crate) from: Vec<Remote>,
+    /// Network interface or local address to call from; repeat for more paths [default: as the system routes]
+    #[arg(long, value_name = "IFACE|ADDR", requires = "from")]
+    pub(crate) via: Vec<String>,
     /// Take a stream of this name (`send --name`) to this output, beside the others; repeat for more
     #[arg(long, value_name = "NAME=OUTPUT", value_parser = values::accept)]
     pub(crate) accept: Vec<Accept>,
@@ -69,4 +78,36 @@ pub(crate) struct ReceiveArgs {
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) figures: FiguresArgs,
+}
+
+impl ReceiveArgs {
+    /// Returns what LISTEN says, unless this end calls, and the outputs given by position: with
+    /// `--from` all positions are.
+    pub(crate) fn places(&self) -> Outcome<(Option<Listen>, Vec<Output>)> {
+        if self.from.is_empty() {
+            let listen = self.listen.as_ref().map(|first| first.listen.clone()).transpose();
+            let listen = listen.map_err(|why| {
+                Failure::usage(format!("invalid value for <LISTEN>: {why}"), "`braidcast receive --help` says more")
+            })?;
+            return Ok((listen, self.output.clone()));
+        }
+        let first = self.listen.as_ref().map(|first| values::output(&first.text)).transpose();
+        let first = first.map_err(|why| {
+            Failure::usage(format!("invalid value for <OUTPUT>: {why}"), "`braidcast receive --help` says more")
+        })?;
+        let outputs: Vec<Output> = first.into_iter().chain(self.output.iter().cloned()).collect();
+        if outputs.is_empty() && self.accept.is_empty() && self.authorized.is_none() {
+            return Err(Failure::usage(
+                "there is no <OUTPUT>",
+                "say where the stream goes: a FILE, - or udp://HOST:PORT",
+            ));
+        }
+        if !outputs.is_empty() && !self.accept.is_empty() {
+            return Err(Failure::usage(
+                "an <OUTPUT> does not go with --accept",
+                "give each name its output by --accept",
+            ));
+        }
+        Ok((None, outputs))
+    }
 }

@@ -1,6 +1,6 @@
 use super::one_path;
 use super::rates::{self, RateArgs};
-use super::values::{self, Input, Remote};
+use super::values::{self, Input, Listen, Remote};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 use braidcast_sctp::Algorithm;
@@ -20,7 +20,8 @@ Examples:
   braidcast send camera.ts --to home.example:9000 --via wlan0 --via wwan0
   ffmpeg -i … -f mpegts - | braidcast send - --to home.example:9000 --via wlan0 --via wwan0
   braidcast send udp://127.0.0.1:5000 --to 192.0.2.1:9000 --to 192.0.2.1:9001
-  braidcast send 'srt://:5000?passphrase=@srt.key&latency=200' --to home.example:9000")]
+  braidcast send 'srt://:5000?passphrase=@srt.key&latency=200' --to home.example:9000
+  braidcast send camera.ts --at 9000")]
 pub(crate) struct SendArgs {
     /// What to send: a FILE, - for stdin, udp://HOST:PORT to listen on, srt://:PORT or srtla://:PORT for who calls,
     /// or srt://HOST:PORT to call. MPEG-TS is recognised; a FILE of it is played at its own speed unless --reliable
@@ -34,8 +35,12 @@ pub(crate) struct SendArgs {
 #[derive(Args, Debug)]
 pub(crate) struct StreamArgs {
     /// Address of `braidcast receive`, as this path reaches it; repeat for more paths
-    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
+    #[arg(long, required_unless_present = "at", value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
+    /// Wait at this port for `braidcast receive --from` to call, in place of dialing: for a sender whose port can be
+    /// reached. PORT, or ADDR:PORT; several with commas
+    #[arg(long, value_name = "PORT", value_parser = values::listen, conflicts_with_all = ["to", "via"])]
+    pub(crate) at: Option<Listen>,
     /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
     #[arg(long, value_name = "IFACE|ADDR")]
     pub(crate) via: Vec<String>,

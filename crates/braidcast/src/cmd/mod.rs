@@ -20,6 +20,7 @@ mod dccp;
 mod demo;
 #[cfg(target_os = "linux")]
 mod encode;
+mod ends;
 #[cfg(target_os = "linux")]
 mod key;
 #[cfg(target_os = "linux")]

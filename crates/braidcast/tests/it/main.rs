@@ -5,6 +5,7 @@ mod certificates;
 mod common;
 mod config;
 mod demo;
+mod dial;
 mod docs;
 mod emulate;
 mod encode;

@@ -1,6 +1,7 @@
 //! The receiving end.
 
 mod admit;
+mod call;
 mod channel;
 mod guest;
 mod permit;
@@ -18,6 +19,7 @@ use crate::tell;
 use crate::wire::{self, Feedback, PPID, Welcome, Written};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Transmit};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event as Sctp, Reliability, SendOptions};
+use call::Call;
 use channel::Channel;
 pub use channel::ChannelId;
 use core::time::Duration;
@@ -46,6 +48,8 @@ const MAX_LOG: usize = 1 << 16;
 pub struct Receiver {
     options: ReceiverOptions,
     endpoint: Endpoint,
+    /// Of a receiver that dials.
+    call: Option<Call>,
     channels: BTreeMap<ChannelId, Channel>,
     next_channel: u32,
     /// In the order in which they came.
@@ -91,6 +95,7 @@ impl Receiver {
             next_channel: channels.len() as u32,
             options,
             endpoint,
+            call: None,
             channels,
             guests: Vec::new(),
             log: VecDeque::new(),
@@ -242,6 +247,7 @@ impl Receiver {
         self.take_events(now);
         self.read(now);
         self.admit(now);
+        self.dial(now);
         if self.is_busy() && now >= self.next_tick {
             self.next_tick = now + TICK;
             self.tick(now);
@@ -257,7 +263,11 @@ impl Receiver {
     fn take_events(&mut self, now: Instant) {
         while let Some((id, event)) = self.endpoint.poll_event() {
             match event {
-                Sctp::Connected => self.welcome_guest(now, Guest::new(now, id)),
+                Sctp::Connected => {
+                    let mut guest = Guest::new(now, id);
+                    guest.events = self.call_is_up(now, id);
+                    self.welcome_guest(now, guest);
+                }
                 Sctp::Restarted => self.restarted(now, id),
                 Sctp::Closed(reason) => self.closed(now, id, reason),
                 event => self.note(id, &event),
@@ -279,6 +289,8 @@ impl Receiver {
             guest.note(event);
         } else if let Some(channel) = self.channel_of(id) {
             self.events.push_back((Some(channel), event));
+        } else {
+            self.note_of_call(id, event);
         }
     }
 
@@ -306,7 +318,10 @@ impl Receiver {
             {
                 stream.measure(now, association);
             }
-            self.lose(now, channel, reason);
+            self.lose(now, channel, reason.clone());
+            self.call_is_over(now, id, &reason);
+        } else if self.call.is_some() {
+            self.call_is_over(now, id, &reason);
         } else if !was_guest && matches!(reason, CloseReason::Insecure(_) | CloseReason::AbortedByPeer(_)) {
             self.events.push_back((None, Event::Insecure(reason)));
         }
@@ -454,6 +469,9 @@ impl Receiver {
             }
         }
         if any {
+            if !self.options.keep {
+                self.hang_up();
+            }
             self.admit(now);
         }
     }
@@ -490,7 +508,8 @@ impl Machine for Receiver {
         let tick = self.is_busy().then_some(self.next_tick);
         let due = |channel: &Channel| channel.stream.as_ref().filter(|_| !channel.paused).and_then(Stream::next_output);
         let output = self.channels.values().filter_map(due).min();
-        [self.endpoint.poll_timeout(), tick, output].into_iter().flatten().min()
+        let call = self.call.as_ref().and_then(|call| call.attempts.due());
+        [self.endpoint.poll_timeout(), tick, output, call].into_iter().flatten().min()
     }
 
     fn poll_event(&mut self) -> Option<(Option<ChannelId>, Event)> {

@@ -40,11 +40,10 @@ impl Sender {
     /// The association is over: so is the session, or it waits for the next one.
     pub(super) fn closed(&mut self, reason: CloseReason) {
         let mut proved = self.options.security.is_none();
-        if let Some(association) = self.endpoint.association(self.id) {
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association(id)) {
             self.paths.measure(self.now, association);
             proved |= association.standing().is_some();
         }
-        let was_open = self.is_open();
         match self.phase {
             Phase::Waiting | Phase::Closed => return,
             Phase::Closing => {
@@ -54,17 +53,13 @@ impl Sender {
             Phase::Connecting | Phase::Up => {}
         }
         let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
-        // Before there are keys anybody who sees packets may say any of this.
-        let is_final = proved && Farewell::of(&reason).is_some_and(Farewell::is_final);
+        // Before there are keys anybody who sees packets may say any of this. A receiver that called
+        // ends only its own part.
+        let is_final = proved && !self.attempts.is_called() && Farewell::of(&reason).is_some_and(Farewell::is_final);
         if given_up || self.is_refused_for_good(&reason) || is_final {
             return self.end(false, reason, None);
         }
-        self.phase = Phase::Waiting;
-        self.attempts.lost(self.now);
-        if was_open {
-            self.events.push_back(Event::Lost(reason.clone()));
-        }
-        self.last_reason = Some(reason);
+        self.lost(reason);
     }
 
     /// Returns `true` if the receiver has another key, or one end alone has one. Once there was a session,
@@ -72,7 +67,10 @@ impl Sender {
     /// anybody who sees packets can send one: the second in a row is believed.
     fn is_refused_for_good(&self, reason: &CloseReason) -> bool {
         let refused = |reason: &CloseReason| matches!(reason, CloseReason::Insecure(_));
-        self.connected_at.is_none() && refused(reason) && self.last_reason.as_ref().is_some_and(refused)
+        !self.attempts.is_called()
+            && self.connected_at.is_none()
+            && refused(reason)
+            && self.last_reason.as_ref().is_some_and(refused)
     }
 
     /// The session is over.
@@ -82,7 +80,7 @@ impl Sender {
         }
         self.phase = Phase::Closed;
         self.ended_at = Some(self.now);
-        if let Some(association) = self.endpoint.association_mut(self.id) {
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             association.abort(self.now, farewell.map_or("given up", Farewell::words));
         }
         if self.connected_at.is_none() {

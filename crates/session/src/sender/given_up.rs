@@ -79,7 +79,7 @@ impl Sender {
             context: u64::MAX,
             ..SendOptions::default()
         };
-        if let Some(association) = self.endpoint.association_mut(self.id) {
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             // Without room for it the receiver waits, as it does for what is under way.
             let _sent = association.send(now, &self.message, how);
         }

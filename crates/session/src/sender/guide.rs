@@ -32,7 +32,7 @@ impl Sender {
     pub(super) fn look_ahead(&mut self, now: Instant) {
         if self.phase == Phase::Up
             && let Some(guide) = self.guide.as_mut().filter(|guide| guide.is_due(now))
-            && let Some(association) = self.endpoint.association(self.id)
+            && let Some(association) = self.id.and_then(|id| self.endpoint.association(id))
         {
             guide.look(now, association.rate_view());
         }

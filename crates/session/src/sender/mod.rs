@@ -1,6 +1,6 @@
 //! The sending end.
 
-mod attempts;
+mod association;
 mod ending;
 mod given_up;
 mod guide;
@@ -9,21 +9,21 @@ mod transfer;
 mod transmit;
 
 use crate::account::{Account, Counts, Settles};
+use crate::attempts::Attempts;
 use crate::event::Event;
 use crate::farewell::Farewell;
 use crate::identity::{Content, Digest, Identity};
-use crate::mapping::{self, STREAMS};
+use crate::mapping;
 use crate::options::SenderOptions;
 use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
 use crate::tell;
 use crate::wire::{Message, Welcome};
-use attempts::Attempts;
-use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use braidcast_media::Unit;
 use braidcast_rate::RateGuide;
-use braidcast_sctp::{Association, AssociationId, CloseReason, Code, ConnectError, Endpoint, Event as Sctp, JoinError};
+use braidcast_sctp::{Association, AssociationId, CloseReason, Code, Endpoint, Event as Sctp};
 use core::time::Duration;
 use given_up::GivenUp;
 use recent::{Newest, Recent};
@@ -64,7 +64,7 @@ pub struct Sender {
     identity: Identity,
     incarnation: u64,
     endpoint: Endpoint,
-    id: AssociationId,
+    id: Option<AssociationId>,
     phase: Phase,
     attempts: Attempts,
     finishing: bool,
@@ -132,22 +132,45 @@ impl Sender {
         remote_port: u16,
         routes: &[Route],
     ) -> Result<Self, StartError> {
+        let mut sender = Self::begin(now, options, transport, rng, Attempts::new(now, remote_port, routes))?;
+        sender.dial(now, remote_port, routes)?;
+        Ok(sender)
+    }
+
+    /// Begins a session with whichever receiver [calls](crate::Receiver::call) at
+    /// [`SenderOptions::local_port`]. One at a time is served; the next one takes over once this one
+    /// has been silent for a second, and only this end's own user ends the session.
+    ///
+    /// # Errors
+    /// [`Misuse`]: the options cannot work.
+    pub fn listen(now: Instant, options: SenderOptions, rng: Rng) -> Result<Self, Misuse> {
+        let transport = options.transport();
+        let mut sender = Self::begin(now, options, transport, rng, Attempts::none(now))?;
+        sender.endpoint.listen();
+        Ok(sender)
+    }
+
+    fn begin(
+        now: Instant,
+        options: SenderOptions,
+        transport: braidcast_sctp::Options,
+        rng: Rng,
+        attempts: Attempts,
+    ) -> Result<Self, Misuse> {
         // What is reliable is worth something however late it comes.
         let deadline = (!options.reliable).then_some(options.latency);
         let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
         let guide = deadline.map(|latency| RateGuide::new(now, latency, options.encoder));
         let mut names = rng.stream("session");
         let identity = options.identity.unwrap_or_else(|| Identity::random(&mut names));
-        let mut endpoint = Endpoint::new(transport, rng)?;
-        let id = endpoint.connect(now, remote_port, routes)?;
-        let mut sender = Self {
+        Ok(Self {
             options,
             identity,
             incarnation: names.u64(),
-            endpoint,
-            id,
-            phase: Phase::Connecting,
-            attempts: Attempts::new(now, remote_port, routes),
+            endpoint: Endpoint::new(transport, rng)?,
+            id: None,
+            phase: Phase::Waiting,
+            attempts,
             finishing: false,
             finish_at: None,
             stopping: false,
@@ -176,9 +199,7 @@ impl Sender {
             message: Vec::new(),
             received: Vec::new(),
             events: VecDeque::new(),
-        };
-        sender.open(now);
-        Ok(sender)
+        })
     }
 
     /// Hands a unit to the transport, which sends it in time or reports that it could not.
@@ -243,32 +264,8 @@ impl Sender {
 
     /// Returns `true` if the association takes messages of `bytes`, or will never have more room than now.
     fn has_room(&self, bytes: usize) -> bool {
-        let association = self.endpoint.association(self.id);
+        let association = self.id.and_then(|id| self.endpoint.association(id));
         association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)
-    }
-
-    /// Adds a path. One that cannot join now is used for the next association; one that comes
-    /// during a handshake takes part in it.
-    ///
-    /// # Errors
-    /// [`JoinError`]: no more paths can join, or not now.
-    pub fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError> {
-        self.attempts.add(now, route, self.phase == Phase::Waiting);
-        let Some(association) = self.endpoint.association_mut(self.id) else {
-            return if self.is_open() { Err(JoinError::Closing) } else { Ok(()) };
-        };
-        match (association.join(now, route), self.is_open()) {
-            (Err(error), true) => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// Takes a path away.
-    pub fn leave(&mut self, now: Instant, route: Route) {
-        self.attempts.remove(route);
-        if let Some(association) = self.endpoint.association_mut(self.id) {
-            association.leave(now, route);
-        }
     }
 
     /// Ends the session once everything promised is delivered; [`Event::Ended`] says when. What is
@@ -312,7 +309,8 @@ impl Sender {
 
     /// What has been done so far.
     pub fn report(&self, now: Instant) -> Report {
-        let in_association = self.endpoint.association(self.id).map_or(0, Association::buffered) as u64;
+        let in_association =
+            self.id.and_then(|id| self.endpoint.association(id)).map_or(0, Association::buffered) as u64;
         let waiting = if self.phase == Phase::Waiting { self.newest.bytes() as u64 } else { 0 };
         let settles = self.settles();
         let (recent_seconds, recent) = self.account.recent(now, settles);
@@ -404,7 +402,7 @@ impl Sender {
 
     fn shut_down(&mut self, now: Instant) {
         self.phase = Phase::Closing;
-        if let Some(association) = self.endpoint.association_mut(self.id) {
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             association.shutdown(now);
         }
         self.take_events();
@@ -412,53 +410,6 @@ impl Sender {
 
     fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Up | Phase::Closing)
-    }
-
-    /// Begins the next association, in place of one that does not come up.
-    fn attempt(&mut self, now: Instant) {
-        if self.phase == Phase::Connecting
-            && let Some(association) = self.endpoint.association_mut(self.id)
-        {
-            association.abort(now, "begun anew");
-            // Its end is of no interest.
-            self.phase = Phase::Waiting;
-            return self.attempts.defer(now + SOON);
-        }
-        let routes = self.attempts.begin(now);
-        match self.endpoint.connect(now, self.attempts.remote_port, &routes) {
-            Ok(id) => {
-                self.id = id;
-                self.phase = Phase::Connecting;
-                self.paths.restart();
-                self.guide.iter_mut().for_each(RateGuide::restart);
-                self.open(now);
-            }
-            Err(ConnectError::AlreadyConnected) => self.attempts.postpone(now + SOON),
-            Err(_) => self.attempts.postpone(now + NO_ROUTE),
-        }
-    }
-
-    /// A new association: says who is there, and sends again what is still of use.
-    fn open(&mut self, now: Instant) {
-        if let Some(association) = self.endpoint.association_mut(self.id) {
-            for stream in 0..STREAMS {
-                association.set_priority(stream, mapping::priority(stream));
-                association.set_copied(stream, !self.options.reliable && mapping::copied(stream));
-            }
-        }
-        self.heard = (0, now);
-        self.given_up = GivenUp::default();
-        self.packs = false;
-        self.send_hello(now);
-        self.transfer.ask();
-        let latency = self.options.latency;
-        for recent in self.newest.take() {
-            let Recent { sequence, frame, handed, ref unit } = recent;
-            let of_use = unit.first_captured + latency > now;
-            let (parts, named) = (mapping::parts(unit), (sequence, Some(frame)));
-            let taken = of_use && self.transmit(now, unit, parts.as_deref(), named, handed).is_ok();
-            self.keep(now, Recent { handed: handed || taken, ..recent });
-        }
     }
 
     /// When the outcome of units that did not come is known.
@@ -473,7 +424,7 @@ impl Sender {
             let _sent = self.send_clock(now, false);
         }
         if self.is_open()
-            && let Some(association) = self.endpoint.association(self.id)
+            && let Some(association) = self.id.and_then(|id| self.endpoint.association(id))
         {
             self.paths.measure(now, association);
             let heard = association.paths().map(|path| path.received_packets).sum();
@@ -481,7 +432,9 @@ impl Sender {
                 self.heard = (heard, now);
             }
         }
-        if let (Some(chooser), Some(association)) = (&mut self.chooser, self.endpoint.association_mut(self.id)) {
+        if let (Some(chooser), Some(association)) =
+            (&mut self.chooser, self.id.and_then(|id| self.endpoint.association_mut(id)))
+        {
             chooser.update(now, association);
         }
         self.end_if_hopeless(now);
@@ -489,15 +442,21 @@ impl Sender {
 
     fn take_events(&mut self) {
         while let Some((id, event)) = self.endpoint.poll_event() {
-            if id == self.id {
+            if Some(id) == self.id {
                 self.take_event(event);
+            } else if self.attempts.is_called() {
+                self.take_call(id, event);
             }
+        }
+        while let Some((_, reason)) = self.endpoint.poll_turned_away() {
+            self.events.push_back(Event::Insecure(reason));
         }
     }
 
     fn take_event(&mut self, event: Sctp) {
         match event {
             Sctp::Connected => self.connected(),
+            Sctp::Restarted if self.attempts.is_called() => self.restarted(),
             Sctp::PathUp(path, route) => self.events.push_back(Event::PathUp(path, route)),
             Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
             Sctp::PathNarrow(path, route) => self.events.push_back(Event::PathNarrow(path, route)),
@@ -509,23 +468,8 @@ impl Sender {
         }
     }
 
-    fn connected(&mut self) {
-        self.phase = Phase::Up;
-        self.attempts.up(self.now);
-        self.account.on_association();
-        self.heard.1 = self.now;
-        if self.connected_at.is_some() {
-            self.reconnections += 1;
-        }
-        self.connected_at.get_or_insert(self.now);
-        let standing = self.endpoint.association(self.id).and_then(Association::standing);
-        self.security = standing.as_ref().map(SecurityReport::from);
-        self.next_tick = self.now;
-        self.events.push_back(Event::Connected);
-    }
-
     fn take_messages(&mut self, now: Instant) {
-        while let Some(association) = self.endpoint.association_mut(self.id)
+        while let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id))
             && association.recv(now, &mut self.received).is_some()
         {
             match Message::parse(&self.received) {

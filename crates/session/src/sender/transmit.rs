@@ -26,7 +26,7 @@ impl Sender {
     /// Sends the clock and the counts, or with `end` says that nothing comes after; `false` if
     /// there was no room.
     pub(super) fn send_clock(&mut self, now: Instant, end: bool) -> bool {
-        let Some(association) = self.endpoint.association_mut(self.id) else { return false };
+        let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) else { return false };
         let rtt = association.paths().filter_map(|path| path.min_rtt.or(path.srtt)).min().unwrap_or_default();
         let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.account.counts.captured };
         wire::write_clock(&mut self.message, &clock, end);
@@ -78,7 +78,7 @@ impl Sender {
     /// association.
     fn send_control(&mut self, now: Instant, unordered: bool) {
         let how = SendOptions { stream: CONTROL, ppid: PPID, unordered, context: u64::MAX, ..SendOptions::default() };
-        if let Some(association) = self.endpoint.association_mut(self.id) {
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             let _sent = association.send(now, &self.message, how);
         }
     }
@@ -141,7 +141,7 @@ impl Sender {
             frame: envelope.frame.filter(|_| !self.options.reliable),
             ..SendOptions::default()
         };
-        let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
+        let association = self.id.and_then(|id| self.endpoint.association_mut(id)).ok_or(SendError::Closing)?;
         association.send(now, &self.message, how)
     }
 }

@@ -3,6 +3,7 @@
 mod account;
 mod chaos;
 mod common;
+mod dial;
 mod early;
 mod elementary;
 mod live;

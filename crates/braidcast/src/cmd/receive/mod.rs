@@ -13,19 +13,22 @@ mod senders;
 mod sink;
 mod summary;
 
+use super::ends::Ends;
+use super::links::Change;
 use super::security::Security;
 use super::service::Service;
 use super::watch::{Carried, Stream, StreamFigures, Watch};
-use super::{common, neighbour};
-use crate::args::values::Output;
+use super::{common, neighbour, paths};
+use crate::args::values::{Output, Remote};
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
 use crate::process;
 use braidcast_core::{Instant, Machine};
-use braidcast_driver::{Bind, Driver, Wake};
-use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
+use braidcast_driver::{Driver, Wake};
+use braidcast_sctp::CloseReason;
+use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions, StartError};
 use log::Log;
 use outputs::Ready;
 use plan::Plan;
@@ -59,6 +62,7 @@ struct Session {
     watch: Watch,
     service: Service,
     receiver: Receiver,
+    ends: Ends,
     plan: Plan,
     rooms: BTreeMap<ChannelId, Room>,
     security: Security,
@@ -75,28 +79,33 @@ struct Session {
 }
 
 pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
-    for output in args.output.iter().chain(args.accept.iter().map(|it| &it.output)) {
+    let (listen, outputs) = args.places()?;
+    for output in outputs.iter().chain(args.accept.iter().map(|it| &it.output)) {
         if let Output::Neighbour(neighbour) = output {
             neighbour::check(neighbour, &args.shared)?;
         }
     }
     let live = Live::new(common.quiet);
-    let security = Security::server(&args.shared, &live)?;
+    let names: Vec<String> = args.from.iter().map(Remote::to_string).collect();
+    let security = if names.is_empty() || args.authorized.is_some() {
+        Security::server(&args.shared, &live)?
+    } else {
+        Security::client(&args.shared, &names, &live)?
+    };
     let mut driver = common::driver()?;
-    let mut plan = Plan::new(args)?;
+    let mut plan = Plan::new(args, outputs.clone())?;
     // Before any output is touched: a port in use costs nothing then.
-    let mut locals = Vec::new();
-    for (addr, port) in &args.listen.0 {
-        let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
-        let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
-        locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
-    }
+    let (ends, locals) = match &listen {
+        Some(listen) => Ends::listen(listen, "LISTEN", &mut driver)?,
+        None => (Ends::dial(paths::pair(&args.via, &args.from)?, &mut driver, &live)?, Vec::new()),
+    };
     let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
-    let to_stdout = args.output.iter().chain(args.accept.iter().map(|it| &it.output)).any(|it| *it == Output::Stdout);
+    let all = || outputs.iter().chain(args.accept.iter().map(|it| &it.output));
+    let to_stdout = all().any(|it| *it == Output::Stdout);
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
     watch.open_figures(&args.figures, stdout.map(|(_, what)| what), &live)?;
     process::drop_privileges()?;
-    args.output.iter().chain(args.accept.iter().map(|it| &it.output)).try_for_each(check_folder)?;
+    all().try_for_each(check_folder)?;
     let mut authorized = None;
     if let Some(path) = &args.authorized {
         let list = authorized.insert(senders::read(path, plan.needs_outputs(), security.is_certified())?);
@@ -118,14 +127,19 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         events: watch.tracer(),
         ..ReceiverOptions::default()
     };
-    let receiver = Receiver::new(options, common::rng(args.seed)?)?;
-    let now = driver.now();
+    let (now, port, rng) = (driver.now(), options.local_port, common::rng(args.seed)?);
+    let receiver = if ends.is_called() {
+        Receiver::new(options, rng)?
+    } else {
+        Receiver::call(now, options, rng, port, &ends.routes()).map_err(cannot_call)?
+    };
     let mut session = Session {
         driver,
         live,
         watch,
         service: Service::ready(now),
         receiver,
+        ends,
         plan,
         rooms: BTreeMap::new(),
         security,
@@ -139,6 +153,9 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         hurried: false,
     };
     session.open_rooms()?;
+    if locals.is_empty() {
+        session.live.note(format!("calling {}", names.join(", ")));
+    }
     locals.iter().for_each(|local| session.live.note(format!("listening on {local}")));
     let worked = session.work();
     if worked.is_err() {
@@ -180,6 +197,7 @@ impl Session {
                         room.outputs.on_ready(&mut session.driver, input, &session.live)
                     })?;
                 }
+                Wake::Interfaces(_) => self.refresh_links()?,
                 Wake::Interrupt => self.interrupt(),
                 Wake::Reload => self.reload(),
                 _ => {}
@@ -306,7 +324,7 @@ impl Session {
     fn take_events(&mut self, now: Instant) -> Outcome {
         while let Some((channel, event)) = self.receiver.poll_event() {
             match (channel, event) {
-                (None, Event::Refused { name, why }) => self.refused(&name, why),
+                (None, Event::Refused { name, why }) => self.refused(now, &name, why),
                 (Some(id), Event::Offered(offer)) => {
                     if let Err(failure) = self.offered(now, id, &offer) {
                         self.room_failed(now, id, failure)?;
@@ -322,15 +340,20 @@ impl Session {
                     let why = over.unwrap_or_else(|| reason.to_string());
                     self.live.warn_rarely(now, format!("a sender was turned away: {why}"))
                 }
+                (None, Event::Lost(reason)) => self.unanswered(now, &reason),
+                (None, Event::Ended { reason, .. }) => {
+                    let hint = self.security.hint(&reason.to_string());
+                    return Err(Failure::new(format!("no connection: {reason}"), hint));
+                }
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn refused(&self, name: &str, why: Farewell) {
+    fn refused(&mut self, now: Instant, name: &str, why: Farewell) {
         let who = if name.is_empty() { String::new() } else { format!(", '{name}',") };
-        self.live.warn(match why {
+        let words = match why {
             Farewell::Busy if self.plan.is_named() => {
                 format!("a second sender{who} was turned away: its name is in use")
             }
@@ -339,7 +362,9 @@ impl Session {
                 "a sender without a name was turned away: `send --name` sets one".into()
             }
             why => format!("a sender{who} was turned away: {why}"),
-        });
+        };
+        // One that is called is called again.
+        if self.ends.is_called() { self.live.warn(words) } else { self.live.warn_rarely(now, words) }
     }
 
     /// A stream has its turn: says what of it is there.
@@ -369,10 +394,14 @@ impl Session {
     fn take_event(&mut self, id: ChannelId, event: Event) -> Outcome {
         let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
         let prefix = room.prefix();
-        if let Some((is_warning, text)) = in_words(&event) {
+        if let Some((is_warning, text)) = in_words(&event, &self.ends) {
             self.live.say_paced(self.driver.now(), is_warning, &format!("{prefix}{text}"));
         }
         match event {
+            Event::Connected if !self.ends.is_called() => {
+                let report = self.receiver.report(self.driver.now(), id);
+                self.security.connected(report.security.as_ref(), &self.live);
+            }
             Event::Anew => {
                 self.live.note(format!("{prefix}the file is another one than what is there; beginning anew"));
                 room.outputs.begin_anew()?;
@@ -397,6 +426,30 @@ impl Session {
         Ok(())
     }
 
+    /// The call was lost, or not taken; it is made again.
+    fn unanswered(&mut self, now: Instant, reason: &CloseReason) {
+        let why = Farewell::of(reason).map_or_else(|| reason.to_string(), |farewell| farewell.to_string());
+        self.live.warn_rarely(now, format!("{why}; calling again (does `braidcast send --at` run there?)"));
+    }
+
+    fn refresh_links(&mut self) -> Outcome {
+        for change in self.ends.refresh(&mut self.driver, &self.live)? {
+            let now = self.driver.now();
+            match change {
+                Change::Join(route) => {
+                    if let Err(refused) = self.receiver.join(now, route) {
+                        self.live.warn(format!("{} cannot join: {refused}", self.ends.name(route)));
+                    }
+                }
+                Change::Leave(route) => {
+                    self.receiver.leave(now, route);
+                    self.driver.unbind(route.socket);
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn show(&mut self, now: Instant) {
         self.watch.check(&self.live);
         self.tell_figures(now);
@@ -406,6 +459,8 @@ impl Session {
         for (id, room) in self.rooms.iter_mut().filter(|(_, room)| room.connected) {
             let mut report = self.receiver.report(now, *id);
             session::leave_out_dead(&mut report);
+            let ends = &self.ends;
+            let path_name = |path: &PathReport| ends.path_name(path);
             let table = session::paths(&report, End::Receiver, path_name, self.live.style());
             let stream = Stream { name: "", connected: true, end: End::Receiver, ended: false };
             let (state, ..) = room.pulse.judge(now, stream, &report, None, path_name);
@@ -417,14 +472,15 @@ impl Session {
     }
 
     fn tell_figures(&mut self, now: Instant) {
-        let Self { watch, receiver, rooms, .. } = self;
+        let Self { watch, receiver, rooms, ends, .. } = self;
         watch.tell(now, |stats| {
             let each = rooms.iter_mut().map(|(id, room)| {
                 let report = receiver.report(now, *id);
                 let Room { name, connected, end, meters, outputs, .. } = room;
                 let ended = !*connected && end.is_some();
                 let stream = Stream { name, connected: *connected, end: End::Receiver, ended };
-                let figures = meters[usize::from(stats)].take(now, stream, &report, path_name);
+                let figures =
+                    meters[usize::from(stats)].take(now, stream, &report, |path| ends.path_name(path));
                 StreamFigures { neighbours: outputs.neighbours(), ..figures }
             });
             each.collect()
@@ -457,18 +513,20 @@ impl Session {
     }
 }
 
-/// The receiver knows its paths by where they come from.
-fn path_name(path: &PathReport) -> String {
-    path.remote.clone()
+fn cannot_call(error: StartError) -> Failure {
+    match error {
+        StartError::Options(misuse) => misuse.into(),
+        other => Failure::new(format!("cannot call: {other}"), "give fewer paths"),
+    }
 }
 
 /// What is said of an event that a sender may bring about at any time, and whether it is a warning.
-fn in_words(event: &Event) -> Option<(bool, String)> {
+fn in_words(event: &Event, ends: &Ends) -> Option<(bool, String)> {
     Some(match event {
         Event::Connected => (false, "a sender is there".into()),
-        Event::PathUp(_, route) => (false, format!("path from {} is up", route.remote)),
-        Event::PathDown(_, route) => (true, format!("path from {} does not answer", route.remote)),
-        Event::PathRemoved(_, route) => (false, format!("path from {} has left", route.remote)),
+        Event::PathUp(_, route) => (false, format!("{} is up", ends.name(*route))),
+        Event::PathDown(_, route) => (true, format!("{} does not answer", ends.name(*route))),
+        Event::PathRemoved(_, route) => (false, format!("{} has left", ends.name(*route))),
         Event::Restarted => (true, "the sender was started anew; its stream goes on".into()),
         Event::Lost(reason) => (true, format!("the sender is gone ({reason}); waiting for it")),
         Event::Back => (false, "the sender is back".into()),

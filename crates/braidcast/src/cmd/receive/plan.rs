@@ -27,14 +27,14 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(args: &ReceiveArgs) -> Outcome<Self> {
+    pub(super) fn new(args: &ReceiveArgs, outputs: Vec<Output>) -> Outcome<Self> {
         let existing = match (args.append, args.overwrite) {
             (true, _) => Existing::Append,
             (_, true) => Existing::Overwrite,
             _ => Existing::Keep,
         };
         let plan = Self {
-            outputs: args.output.clone(),
+            outputs,
             accept: args.accept.clone(),
             existing,
             segment: args.segment,

@@ -1,7 +1,7 @@
 //! How it went.
 
+use super::Session;
 use super::room::Room;
-use super::{Session, path_name};
 use crate::args::Common;
 use crate::cmd::common;
 use crate::cmd::neighbour::Figures;
@@ -97,7 +97,10 @@ impl Session {
                 dropped_bytes: room.outputs.dropped,
                 unsent_datagrams: room.outputs.unsent(),
                 neighbours: room.outputs.neighbours(),
-                report: common::Named { report, names: report.paths.iter().map(path_name).collect() },
+                report: common::Named {
+                    report,
+                    names: report.paths.iter().map(|path| self.ends.path_name(path)).collect(),
+                },
             })
             .collect();
         if streams.len() == 1 && streams[0].name.is_empty() {
@@ -116,7 +119,7 @@ impl Session {
             say!("{} dropped where an output took nothing", units::bytes(room.outputs.dropped));
         }
         if !report.paths.is_empty() {
-            say!("{}", session::paths(report, End::Receiver, path_name, self.live.style()));
+            say!("{}", session::paths(report, End::Receiver, |path| self.ends.path_name(path), self.live.style()));
         }
         if !report.kinds.is_empty() {
             say!("{}", session::kinds(report, self.live.style()));

@@ -3,14 +3,16 @@
 mod past;
 mod quality;
 mod source;
+mod summary;
 mod throttle;
 
 use super::encode::Encoder;
-use super::links::{Change, Links};
-use super::neighbour::{self, Figures};
+use super::ends::Ends;
+use super::links::Change;
+use super::neighbour;
 use super::perf::FOREIGN;
 use super::rates::{Rates, Told};
-use super::security::{SAME_VERSION, Security};
+use super::security::Security;
 use super::service::Service;
 use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, StreamFigures, Watch};
 use super::{common, paths};
@@ -19,16 +21,14 @@ use crate::args::{Common, SendArgs, StreamArgs, values};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
-use crate::out::{json, security, units};
+use crate::out::units;
 use crate::process;
 use braidcast_core::{Instant, Machine, Route};
-use braidcast_driver::{Carrier, Driver, Wake};
-use braidcast_media::Format;
+use braidcast_driver::{Driver, Wake};
 use braidcast_sctp::CloseReason;
-use braidcast_session::{Event, Farewell, PathReport, Report, Sender, SenderOptions, StartError};
+use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions, StartError};
 use past::Past;
 use quality::Target;
-use serde::Serialize;
 use source::Source;
 use std::fs::File;
 use std::io::Write;
@@ -47,25 +47,6 @@ const NO_ANSWER: Duration = Duration::from_secs(10);
 /// And for the first time after this.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    input: String,
-    format: &'static str,
-    reliable: bool,
-    latency_ms: f64,
-    /// Everything that was promised was delivered.
-    complete: bool,
-    /// Ended by Ctrl-C.
-    interrupted: bool,
-    input_bytes: u64,
-    /// The neighbour that the input comes from (`srt://`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    neighbour: Option<Figures>,
-    #[serde(flatten)]
-    report: common::Named<'a>,
-}
-
 /// A sender at work.
 struct Session {
     driver: Driver,
@@ -81,7 +62,7 @@ struct Session {
     target: Option<Target>,
     /// When the load was looked at last.
     looked_at: Instant,
-    links: Links,
+    ends: Ends,
     security: Security,
     source: Source,
     /// The program that makes the stream, if it is one of ours.
@@ -123,9 +104,16 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     stream("send", Feed::Input(&args.input), &args.how, common)
 }
 
+fn cannot_connect(error: StartError) -> Failure {
+    match error {
+        StartError::Options(misuse) => misuse.into(),
+        other => Failure::new(format!("cannot connect: {other}"), "give fewer paths"),
+    }
+}
+
 /// Sends `feed`. `command`: what it is called.
 pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, common: &Common) -> Outcome {
-    let plans = paths::pair(&args.via, &args.to)?;
+    let plans = if args.at.is_none() { paths::pair(&args.via, &args.to)? } else { Vec::new() };
     if args.switchover.0.is_some() && args.path != Some(OnePath::Primary) {
         return Err(Failure::usage(
             "--switchover needs --path primary, which prefers the first path",
@@ -137,7 +125,10 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     }
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.to.iter().map(values::Remote::to_string).collect();
-    let security = Security::client(&args.shared, &names, &live)?;
+    let security = match args.at {
+        Some(_) => Security::server(&args.shared, &live)?,
+        None => Security::client(&args.shared, &names, &live)?,
+    };
     let mut driver = common::driver()?;
     let (source, told, encoder) = match feed {
         Feed::Input(input) => (Source::open(input, &mut driver, args.reliable)?, None, None),
@@ -158,7 +149,10 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
             "leave them out, or send a live stream",
         ));
     }
-    let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
+    let (ends, locals) = match &args.at {
+        Some(at) => Ends::listen(at, "--at", &mut driver)?,
+        None => (Ends::dial(plans, &mut driver, &live)?, Vec::new()),
+    };
     let mut watch = Watch::open(&args.watch, command, &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
     let stdout = common.json.then_some("--json").or_else(|| args.figures.to_stdout().then_some("--stats"));
@@ -196,11 +190,12 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     };
     let resumable = options.identity.is_some();
     let (now, port) = (driver.now(), options.local_port);
-    let sender = Sender::new(now, options, common::rng(args.seed)?, port, &links.routes());
-    let sender = sender.map_err(|e| match e {
-        StartError::Options(misuse) => misuse.into(),
-        other => Failure::new(format!("cannot connect: {other}"), "give fewer paths"),
-    })?;
+    let rng = common::rng(args.seed)?;
+    let sender = if ends.is_called() {
+        Sender::listen(now, options, rng)?
+    } else {
+        Sender::new(now, options, rng, port, &ends.routes()).map_err(cannot_connect)?
+    };
     let mut session = Session {
         driver,
         live,
@@ -212,7 +207,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         rates,
         target,
         looked_at: now,
-        links,
+        ends,
         security,
         source,
         encoder,
@@ -230,7 +225,10 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         say_by: now + FIRST_ANSWER,
         end: None,
     };
-    session.live.note(format!("connecting to {}", names.join(", ")));
+    if locals.is_empty() {
+        session.live.note(format!("connecting to {}", names.join(", ")));
+    }
+    locals.iter().for_each(|local| session.live.note(format!("listening on {local}")));
     let worked = session.work();
     if worked.is_err() {
         session.say_goodbye(Farewell::InputFailed);
@@ -253,7 +251,7 @@ impl Session {
                 // A recording may begin now, or a unit that was given back may find room.
                 continue;
             }
-            if self.begin_by.is_some_and(|at| at <= now || self.up >= self.links.routes().len()) {
+            if self.begin_by.is_some_and(|at| at <= now || self.are_all_up()) {
                 self.begin_by = None;
                 self.source.start(now);
                 continue;
@@ -303,7 +301,7 @@ impl Session {
         let (mut any, mut asked) = (false, None);
         while let Some(event) = self.sender.poll_event() {
             any = true;
-            let name = |route: Route| self.links.name(route.socket);
+            let name = |route: Route| self.ends.name(route);
             match event {
                 Event::Connected => {
                     self.connected = true;
@@ -342,6 +340,9 @@ impl Session {
                     };
                     self.live.warn(format!("{why}; reconnecting"));
                 }
+                Event::Insecure(reason) => {
+                    self.live.warn_rarely(now, format!("a receiver was turned away: {reason}"));
+                }
                 Event::InLine => self.live.warn("another sender is being received; waiting for its end"),
                 Event::Resume { offset, digest } => asked = Some((offset, digest)),
                 Event::Ended { complete, reason } => self.end = Some((complete, reason)),
@@ -364,7 +365,11 @@ impl Session {
         self.tell_figures(now);
         if !self.connected && now >= self.say_by && self.past.is_none() {
             self.say_by = now + NO_ANSWER;
-            self.live.note("no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)");
+            self.live.note(if self.ends.is_called() {
+                "no receiver has called yet; going on waiting (is `braidcast receive --from` running there, and does UDP reach this port?)"
+            } else {
+                "no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)"
+            });
         }
         if !self.live.due(now) {
             return;
@@ -387,9 +392,8 @@ impl Session {
             size.map_or_else(String::new, |size| session::progress(&report, self.sender.written_bytes(), size));
         let stream = Stream { name: "", connected: self.connected, end: End::Sender, ended: false };
         let overload = self.load.words();
-        let links = &self.links;
-        let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
-        let (state, ..) = self.pulse.judge(now, stream, &report, overload, name);
+        let ends = &self.ends;
+        let (state, ..) = self.pulse.judge(now, stream, &report, overload, |path| ends.path_name(path));
         let progress = state.note().to_owned() + &progress;
         let line = progress.clone() + &session::line(&report, End::Sender, |path| self.path_name(path));
         self.live.show(&line, &(progress + &session::headline(&report, End::Sender)), &table);
@@ -397,7 +401,7 @@ impl Session {
 
     /// Figures for who asked for them, and whether more comes in than the paths carry.
     fn tell_figures(&mut self, now: Instant) {
-        let Self { watch, meters, sender, links, connected, rates, target, live, source, .. } = self;
+        let Self { watch, meters, sender, ends, connected, rates, target, live, source, .. } = self;
         if rates.take_due(now)
             && let Some(report) = sender.rate_report(now)
         {
@@ -406,7 +410,7 @@ impl Session {
         }
         let stream = Stream { name: "", connected: *connected, end: End::Sender, ended: false };
         watch.tell(now, |stats| {
-            let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
+            let name = |path: &PathReport| ends.path_name(path);
             let figures = meters[usize::from(stats)].take(now, stream, &sender.report(now), name);
             vec![StreamFigures { neighbours: source.neighbour().into_iter().collect(), ..figures }]
         });
@@ -423,16 +427,21 @@ impl Session {
     }
 
     fn path_name(&self, path: &PathReport) -> String {
-        self.links.name(braidcast_core::SocketId(path.socket)).to_owned()
+        self.ends.path_name(path)
+    }
+
+    /// Returns `true` if every path answers, as far as is known here.
+    fn are_all_up(&self) -> bool {
+        !self.ends.is_called() && self.up >= self.ends.routes().len()
     }
 
     fn refresh_links(&mut self) -> Outcome {
-        for change in self.links.refresh(&mut self.driver, &self.live)? {
+        for change in self.ends.refresh(&mut self.driver, &self.live)? {
             let now = self.driver.now();
             match change {
                 Change::Join(route) => {
                     if let Err(refused) = self.sender.join(now, route) {
-                        self.live.warn(format!("{} cannot join: {refused}", self.links.name(route.socket)));
+                        self.live.warn(format!("{} cannot join: {refused}", self.ends.name(route)));
                     }
                 }
                 Change::Leave(route) => {
@@ -485,102 +494,5 @@ impl Session {
         self.live.close();
         self.sender.abort(now, why);
         let _ = self.driver.drive(&mut self.sender, Some(now));
-    }
-
-    /// Prints the summary.
-    fn finish(mut self, command: &'static str, args: &StreamArgs, common: &Common) -> Outcome {
-        self.live.close();
-        self.service.ends();
-        let now = self.driver.now();
-        // One more turn sends the last packets.
-        let _ = self.driver.drive(&mut self.sender, Some(now));
-        self.watch.finish(&self.live);
-        self.rates.finish(&self.live);
-        let reliable = self.reliable;
-        let report = self.sender.report(now);
-        let (complete, reason) = self.end.clone().unwrap_or((false, CloseReason::Aborted));
-        let stats = self.source.stats();
-        let outcome = self.outcome(complete, &reason);
-        if common.json {
-            let document = Document {
-                input: self.source.name().to_owned(),
-                format: if stats.format == Format::Ts { "mpeg-ts" } else { "plain" },
-                reliable,
-                latency_ms: args.latency.as_secs_f64() * 1e3,
-                complete,
-                interrupted: self.interrupted,
-                input_bytes: stats.bytes,
-                neighbour: self.source.neighbour(),
-                report: common::Named {
-                    report: &report,
-                    names: report.paths.iter().map(|path| self.path_name(path)).collect(),
-                },
-            };
-            json::print(command, &document)?;
-        } else if !common.quiet {
-            self.print_summary(&report, stats.bytes, args.shared.plain);
-        }
-        outcome
-    }
-
-    fn print_summary(&self, report: &Report, input_bytes: u64, plain: bool) {
-        let input = units::bytes(input_bytes);
-        match self.began {
-            Some(_) => say!("{input} of input in {}", units::time(Duration::from_secs_f64(report.seconds))),
-            None => say!("{input} of input, none of it sent"),
-        }
-        say!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
-        if !report.kinds.is_empty() && !self.reliable {
-            say!("{}", session::kinds(report, self.live.style()));
-        }
-        self.load.summary().iter().for_each(|words| say!("{words}"));
-        security::lines(report.security.as_ref(), plain, self.began.is_some()).iter().for_each(|line| say!("{line}"));
-    }
-
-    fn outcome(&self, complete: bool, reason: &CloseReason) -> Outcome {
-        if complete || (self.interrupted && self.began.is_none() && !self.resumable) {
-            return Ok(());
-        }
-        let farewell = Farewell::of(reason);
-        let about_keys = self.security.hint(&reason.to_string());
-        let hint = match (farewell, reason) {
-            (Some(Farewell::Busy), _) => {
-                "wait for its end; or start the receiver with --keep (the next one waits), or with --accept NAME=OUTPUT and give each sender a --name"
-            }
-            (Some(Farewell::UnknownName), _) => "give --name as one of the receiver's --accept has it, or add it there",
-            (Some(Farewell::Full), _) => "wait for one to end",
-            (Some(Farewell::NotPermitted), _) => {
-                "the receiver's --authorized file needs a line with the fingerprint of this end's --identity"
-            }
-            (Some(Farewell::TooMuch), _) => "send less, or have max-rate raised in the receiver's --authorized file",
-            (Some(Farewell::Version), _) => SAME_VERSION,
-            _ if self.reliable && self.resumable && self.began.is_some() => {
-                "what is written there stays: start both ends again, and it goes on from there"
-            }
-            (_, CloseReason::NoAnswer) => {
-                "start `braidcast receive` there first, and check that UDP reaches it on every --to"
-            }
-            (_, CloseReason::PathsFailed) => {
-                "no network answered for as long as --give-up says; start again when one does"
-            }
-            (_, CloseReason::Insecure(_)) if self.began.is_none() => &about_keys,
-            _ if self.began.is_none() => "check that `braidcast receive` runs there, with the same --key",
-            _ => "the receiver's own messages say more",
-        };
-        let why = match (farewell, reason) {
-            (Some(farewell), _) => farewell.to_string(),
-            (None, CloseReason::Aborted) => "stopped".into(),
-            (None, reason) => reason.to_string(),
-        };
-        let what = match (self.began, self.reliable) {
-            (None, _) => "no connection".into(),
-            (_, false) => "the stream was not delivered to its end".into(),
-            (_, true) => format!(
-                "not all was written: the receiver has confirmed {} of {}",
-                units::bytes(self.sender.written_bytes()),
-                self.source.size().map_or_else(|| units::bytes(self.source.stats().bytes), units::bytes)
-            ),
-        };
-        Err(Failure::new(format!("{what}: {why}"), hint))
     }
 }

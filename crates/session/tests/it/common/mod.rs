@@ -136,6 +136,18 @@ pub(crate) enum Node {
 }
 
 impl Source {
+    pub(crate) fn of(sender: Sender, units: Units) -> Self {
+        Self {
+            sender,
+            events: Vec::new(),
+            units: units.into(),
+            ahead: Duration::ZERO,
+            blocked: false,
+            finished: false,
+            encoder: None,
+        }
+    }
+
     fn after(&mut self, now: Instant) {
         let now = now + self.ahead;
         while let Some(event) = self.sender.poll_event() {
@@ -299,19 +311,19 @@ pub(crate) fn source_with(
     units: Units,
     paths: usize,
 ) -> Node {
-    let route = |n: usize| Route::new(SocketId(n as u16), SINK_ADDRESSES[n].parse().unwrap());
-    let routes: Vec<Route> = (0..paths).map(route).collect();
+    let routes = routes_to(&SINK_ADDRESSES[..paths]);
     let sender = Sender::with_transport(start, options.clone(), sctp, rng.stream("source"), PORT, &routes).unwrap();
-    let units = units.into();
-    Node::Source(Box::new(Source {
-        sender,
-        events: Vec::new(),
-        units,
-        ahead: Duration::ZERO,
-        blocked: false,
-        finished: false,
-        encoder: None,
-    }))
+    Node::Source(Box::new(Source::of(sender, units)))
+}
+
+/// Routes to these addresses, each from a socket of its own.
+fn routes_to(addresses: &[&str]) -> Vec<Route> {
+    (0..).zip(addresses).map(|(n, address)| Route::new(SocketId(n), address.parse().unwrap())).collect()
+}
+
+/// A receiver that calls the source over so many paths.
+pub(crate) fn caller(now: Instant, options: &ReceiverOptions, rng: Rng, paths: usize) -> Receiver {
+    Receiver::call(now, options.clone(), rng, PORT, &routes_to(&SOURCE_ADDRESSES[..paths])).unwrap()
 }
 
 impl Scene {
@@ -346,8 +358,23 @@ impl Scene {
             SOURCE_ADDRESSES[..links.len()].iter().copied(),
         );
         let receiver = Receiver::new(receive, rng.stream("sink")).unwrap();
-        let sink = Sink::of(receiver);
-        let sink = net.add(Node::Sink(Box::new(sink)), SINK_ADDRESSES[..links.len()].iter().copied());
+        Self::joined(seed, net, source, receiver, links)
+    }
+
+    /// The same where the receiver dials, and the source listens.
+    pub(crate) fn dialed(send: SenderOptions, receive: &ReceiverOptions, units: Units, links: &[LinkModel]) -> Self {
+        let seed = seed_from_env(1);
+        let (mut net, rng) = (Network::new(seed.get()), Rng::from_seed(seed.get()));
+        let sender = Sender::listen(Instant::ZERO, send, rng.stream("source")).unwrap();
+        let source = Node::Source(Box::new(Source::of(sender, units)));
+        let source = net.add(source, SOURCE_ADDRESSES[..links.len()].iter().copied());
+        let receiver = caller(Instant::ZERO, receive, rng.stream("sink"), links.len());
+        Self::joined(seed, net, source, receiver, links)
+    }
+
+    fn joined(seed: Seed, mut net: Network<Node>, source: NodeId, receiver: Receiver, links: &[LinkModel]) -> Self {
+        let sink = Node::Sink(Box::new(Sink::of(receiver)));
+        let sink = net.add(sink, SINK_ADDRESSES[..links.len()].iter().copied());
         let links = links
             .iter()
             .enumerate()

@@ -1,3 +1,5 @@
+//! When an end that dials tries again. Either end may dial: what a session needs is that one of them does.
+
 use braidcast_core::{Instant, Route};
 use core::time::Duration;
 
@@ -12,10 +14,12 @@ const PATIENT_ATTEMPT: Duration = Duration::from_secs(20);
 /// An association that was up for this long begins the count anew.
 const STABLE: Duration = Duration::from_secs(2);
 
-/// When the next association is tried, and over which routes.
+/// When the next association is tried, and over which routes. An end that waits for the other one's
+/// call tries none.
 #[derive(Debug)]
-pub(super) struct Attempts {
-    pub(super) remote_port: u16,
+pub(crate) struct Attempts {
+    /// The other end's SCTP port; `None` if that end dials.
+    remote_port: Option<u16>,
     routes: Vec<Route>,
     /// Attempts since the last association that lasted.
     count: u32,
@@ -27,11 +31,21 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    pub(super) fn new(now: Instant, remote_port: u16, routes: &[Route]) -> Self {
-        let mut new =
-            Self { remote_port, routes: routes.to_vec(), count: 0, due: None, up_since: None, alone_since: now };
+    /// Those of an end that dials, whose first attempt begins now.
+    pub(crate) fn new(now: Instant, remote_port: u16, routes: &[Route]) -> Self {
+        let mut new = Self { remote_port: Some(remote_port), routes: routes.to_vec(), ..Self::none(now) };
         new.begun(now);
         new
+    }
+
+    /// Those of an end that is called.
+    pub(crate) const fn none(now: Instant) -> Self {
+        Self { remote_port: None, routes: Vec::new(), count: 0, due: None, up_since: None, alone_since: now }
+    }
+
+    /// Returns `true` if this end waits for the other one's call.
+    pub(crate) const fn is_called(&self) -> bool {
+        self.remote_port.is_none()
     }
 
     /// An attempt has begun.
@@ -40,31 +54,38 @@ impl Attempts {
         self.due = Some(now + if self.count.is_multiple_of(PATIENT) { PATIENT_ATTEMPT } else { ATTEMPT });
     }
 
-    /// Begins an attempt: the routes to try, all at once.
-    pub(super) fn begin(&mut self, now: Instant) -> Vec<Route> {
+    /// Begins an attempt: the port and the routes to try, all at once. `None` if the other end dials.
+    pub(crate) fn begin(&mut self, now: Instant) -> Option<(u16, Vec<Route>)> {
+        let port = self.remote_port?;
         self.begun(now);
-        self.routes.clone()
+        Some((port, self.routes.clone()))
+    }
+
+    /// There is nothing to dial for any more.
+    pub(crate) fn stop(&mut self) {
+        self.remote_port = None;
+        self.due = None;
     }
 
     /// The attempt could not begin.
-    pub(super) fn postpone(&mut self, until: Instant) {
+    pub(crate) fn postpone(&mut self, until: Instant) {
         self.count = self.count.saturating_sub(1);
         self.due = Some(until);
     }
 
     /// The attempt that begins next has to wait a moment.
-    pub(super) const fn defer(&mut self, until: Instant) {
+    pub(crate) const fn defer(&mut self, until: Instant) {
         self.due = Some(until);
     }
 
     /// The association is up.
-    pub(super) fn up(&mut self, now: Instant) {
+    pub(crate) fn up(&mut self, now: Instant) {
         self.up_since = Some(now);
         self.due = None;
     }
 
     /// There is no association any more.
-    pub(super) fn lost(&mut self, now: Instant) {
+    pub(crate) fn lost(&mut self, now: Instant) {
         match self.up_since.take() {
             Some(since) => {
                 self.alone_since = now;
@@ -75,29 +96,29 @@ impl Attempts {
             None => self.count = self.count.max(1),
         }
         let wait = BACK_OFF[(self.count as usize).min(BACK_OFF.len() - 1)];
-        self.due = Some(now + wait);
+        self.due = self.remote_port.map(|_| now + wait);
     }
 
-    pub(super) const fn due(&self) -> Option<Instant> {
+    pub(crate) const fn due(&self) -> Option<Instant> {
         self.due
     }
 
     /// For how long there has been no association that is up.
-    pub(super) fn alone(&self, now: Instant) -> Duration {
+    pub(crate) fn alone(&self, now: Instant) -> Duration {
         if self.up_since.is_some() { Duration::ZERO } else { now.since(self.alone_since) }
     }
 
     /// A route more; one that is waited for is tried at once.
-    pub(super) fn add(&mut self, now: Instant, route: Route, waiting: bool) {
+    pub(crate) fn add(&mut self, now: Instant, route: Route, waiting: bool) {
         if !self.routes.contains(&route) {
             self.routes.push(route);
         }
-        if waiting {
+        if waiting && self.remote_port.is_some() {
             self.due = Some(now);
         }
     }
 
-    pub(super) fn remove(&mut self, route: Route) {
+    pub(crate) fn remove(&mut self, route: Route) {
         self.routes.retain(|one| *one != route);
     }
 }
@@ -132,5 +153,14 @@ mod tests {
         it.up(ms(10));
         it.lost(ms(20));
         assert_eq!(it.due(), Some(ms(270)));
+    }
+
+    #[test]
+    fn an_end_that_is_called_tries_nothing() {
+        let mut it = Attempts::none(ms(0));
+        it.up(ms(10));
+        it.lost(ms(5000));
+        it.add(ms(5000), Route::new(braidcast_core::SocketId(0), "192.0.2.1:9000".parse().unwrap()), true);
+        assert_eq!((it.due(), it.begin(ms(6000))), (None, None));
     }
 }

@@ -1,0 +1,72 @@
+//! The local ends of a stream's paths: sockets that dial over networks, or ports where the other end calls.
+
+use super::links::{Change, Links};
+use super::paths::Plan;
+use crate::args::values::Listen;
+use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
+use braidcast_core::{Route, SocketId};
+use braidcast_driver::{Bind, Carrier, Driver};
+use braidcast_session::PathReport;
+
+/// Who dials and who sends are two separate choices: either end has either kind.
+pub(crate) enum Ends {
+    Dialed(Links),
+    Called,
+}
+
+impl Ends {
+    /// Opens a socket for each path that this end dials over.
+    pub(crate) fn dial(plans: Vec<Plan>, driver: &mut Driver, live: &Live) -> Outcome<Self> {
+        Links::open(plans, Carrier::Udp, driver, live).map(Self::Dialed)
+    }
+
+    /// Opens the ports where this end is called, and returns their addresses. `flag`: what named them.
+    pub(crate) fn listen(listen: &Listen, flag: &str, driver: &mut Driver) -> Outcome<(Self, Vec<String>)> {
+        let mut locals = Vec::new();
+        for (addr, port) in &listen.0 {
+            let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
+            let socket =
+                driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), format!("choose another {flag}")))?;
+            locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
+        }
+        Ok((Self::Called, locals))
+    }
+
+    /// Returns `true` if the other end dials.
+    pub(crate) const fn is_called(&self) -> bool {
+        matches!(self, Self::Called)
+    }
+
+    /// The routes that can be used now; none where the other end dials.
+    pub(crate) fn routes(&self) -> Vec<Route> {
+        match self {
+            Self::Dialed(links) => links.routes(),
+            Self::Called => Vec::new(),
+        }
+    }
+
+    /// The name of a path, for sentences.
+    pub(crate) fn name(&self, route: Route) -> String {
+        match self {
+            Self::Dialed(links) => links.name(route.socket).to_owned(),
+            Self::Called => format!("path from {}", route.remote),
+        }
+    }
+
+    /// The name of a path, for tables.
+    pub(crate) fn path_name(&self, path: &PathReport) -> String {
+        match self {
+            Self::Dialed(links) => links.name(SocketId(path.socket)).to_owned(),
+            Self::Called => path.remote.clone(),
+        }
+    }
+
+    /// The interfaces changed: which paths join and leave, as [`Links::refresh`] has it.
+    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live) -> Outcome<Vec<Change>> {
+        match self {
+            Self::Dialed(links) => links.refresh(driver, live),
+            Self::Called => Ok(Vec::new()),
+        }
+    }
+}

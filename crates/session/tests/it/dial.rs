@@ -1,0 +1,177 @@
+//! The receiver dials, and the sender listens: all that a session promises holds as it does the other way round.
+
+use crate::common::*;
+use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
+use braidcast_session::{Event, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
+use braidcast_sim::link::Loss;
+use braidcast_sim::{Duplex, LinkModel};
+use std::collections::BTreeSet;
+
+fn link() -> LinkModel {
+    LinkModel::wire(20_000_000, ms(15))
+}
+
+fn lossy() -> LinkModel {
+    LinkModel { loss: Loss::Uniform(0.02), ..link() }
+}
+
+fn file_options() -> SenderOptions {
+    SenderOptions { reliable: true, identity: Some(Identity([9; 16])), ..SenderOptions::default() }
+}
+
+fn set_down(scene: &mut Scene, down: bool) {
+    for (there, back) in scene.links.clone() {
+        scene.net.set_down(there, down);
+        scene.net.set_down(back, down);
+    }
+}
+
+/// The receiver as if its process had just been started; what is on its disk stays.
+fn restart_sink(scene: &mut Scene, options: &ReceiverOptions, seed: u64) {
+    let (id, now, paths) = (scene.sink, scene.net.now(), scene.links.len());
+    let sink = scene.sink_mut();
+    let disk = std::mem::take(&mut sink.disk);
+    let (bytes, outputs) = (std::mem::take(&mut sink.bytes), std::mem::take(&mut sink.outputs));
+    let receiver = caller(now, options, Rng::from_seed(seed), paths);
+    *sink = Sink { bytes, outputs, disk, ..Sink::of(receiver) };
+    scene.net.touch(id);
+}
+
+/// The share of all units that came on time.
+fn on_time(sink: &Sink) -> f64 {
+    let (captured, on_time) =
+        sink.report().kinds.iter().fold((0, 0), |(all, good), kind| (all + kind.captured, good + kind.on_time));
+    on_time as f64 / captured as f64
+}
+
+#[test]
+fn a_stream_over_two_lossy_paths_is_on_time() {
+    let mut scene =
+        Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(20), &[lossy(), lossy()]);
+    scene.run_to_end(ms(40_000));
+    assert!(on_time(scene.sink()) > 0.999, "{:?}", scene.sink().report().kinds);
+    let used = scene.source().sender.report(scene.net.now()).paths.iter().filter(|it| it.sent_bytes > 50_000).count();
+    assert_eq!(used, 2, "both paths carry it");
+    let up =
+        scene.sink().events.iter().filter_map(|it| if let Event::PathUp(path, _) = it { Some(path) } else { None });
+    assert_eq!(up.collect::<BTreeSet<_>>().len(), 2, "{:?}", scene.sink().events);
+    scene.net.run_for(ms(2_000));
+    assert!(scene.source().events.iter().any(|it| matches!(it, Event::Ended { complete: true, .. })));
+    assert_eq!(scene.sink().receiver.poll_timeout(), None, "who has all of it does not call again");
+}
+
+#[test]
+fn a_receiver_that_is_started_anew_calls_and_goes_on() {
+    for away in [0, 700, 6_000, 40_000] {
+        let mut scene =
+            Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(50), &[link(), link()]);
+        scene.net.run_for(ms(START + 2_000));
+        set_down(&mut scene, true);
+        scene.net.run_for(ms(away));
+        restart_sink(&mut scene, &ReceiverOptions::default(), 77);
+        let start = scene.net.now();
+        set_down(&mut scene, false);
+        scene.net.run_for(ms(8_000));
+        let first = scene.sink().outputs.iter().map(|(at, _)| *at).find(|at| *at >= start).expect("it flows");
+        assert!(first.since(start) < ms(3_000), "away {away} ms: output after {:?}", first.since(start));
+    }
+}
+
+#[test]
+fn networks_that_were_away_carry_the_stream_again_within_two_seconds() {
+    for away in [1_000, 9_300, 60_000] {
+        let mut scene = Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(90), &[link()]);
+        scene.net.run_for(ms(START + 2_000));
+        set_down(&mut scene, true);
+        scene.net.run_for(ms(away));
+        let start = scene.net.now();
+        set_down(&mut scene, false);
+        scene.net.run_for(ms(6_000));
+        let first = scene.sink().outputs.iter().map(|(at, _)| *at).find(|at| *at >= start).expect("it flows");
+        assert!(first.since(start) < ms(2_000), "away {away} ms: output after {:?}", first.since(start));
+    }
+}
+
+#[test]
+fn a_sender_that_is_started_anew_is_called_again() {
+    let options = ReceiverOptions { keep: true, ..ReceiverOptions::default() };
+    let mut scene = Scene::dialed(SenderOptions::default(), &options, camera(30), &[link()]);
+    scene.net.run_for(ms(START + 5_000));
+    let now = scene.net.now();
+    let later = camera(30).into_iter().filter(|(at, _)| *at > now).collect();
+    let sender = Sender::listen(now, SenderOptions::default(), Rng::from_seed(5)).unwrap();
+    *scene.source_mut() = Source::of(sender, later);
+    let id = scene.source;
+    scene.net.touch(id);
+    scene.net.run_for(ms(10_000));
+    let last = scene.sink().outputs.last().expect("it flows").0;
+    assert!(scene.net.now().since(last) < ms(100), "{:?}", scene.sink().events);
+    let gap = scene.sink().outputs.windows(2).map(|pair| pair[1].0.since(pair[0].0)).max();
+    assert!(gap < Some(ms(3_500)), "{gap:?}");
+}
+
+#[test]
+fn a_file_whose_receiver_goes_again_and_again_arrives_once() {
+    let (bytes, units) = file(900);
+    let mut scene = Scene::dialed(file_options(), &ReceiverOptions::default(), units, &[lossy(), lossy()]);
+    for seed in 0..6 {
+        scene.net.run_for(ms(1_200));
+        restart_sink(&mut scene, &ReceiverOptions::default(), seed);
+    }
+    scene.run_to_end(ms(120_000));
+    assert!(scene.sink().bytes == bytes, "{} of {} bytes", scene.sink().bytes.len(), bytes.len());
+    scene.net.run_for(ms(2_000));
+    assert!(scene.source().events.iter().any(|it| matches!(it, Event::Ended { complete: true, .. })));
+}
+
+/// The one that is there is served; the other one has its turn once that is gone.
+#[test]
+fn of_two_receivers_that_call_one_is_served() {
+    let mut scene = Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(30), &[link()]);
+    scene.net.run_for(ms(START + 2_000));
+    let options = ReceiverOptions { local_port: 9900, ..ReceiverOptions::default() };
+    let to = vec![Route::new(SocketId(0), "10.0.0.1:9899".parse().unwrap())];
+    let other = Receiver::call(scene.net.now(), options, Rng::from_seed(9), PORT, &to).unwrap();
+    let second = scene.net.add(Node::Sink(Box::new(Sink::of(other))), ["10.0.0.3:9899"]);
+    scene.net.connect((scene.source, 0), (second, 0), Duplex::both(link()));
+    let outputs = |scene: &Scene| match scene.net.node(second) {
+        Node::Sink(sink) => sink.outputs.len(),
+        Node::Source(_) => unreachable!("this node is a sink"),
+    };
+    scene.net.run_for(ms(6_000));
+    assert_eq!(outputs(&scene), 0);
+    assert!(on_time(scene.sink()) > 0.999);
+    set_down(&mut scene, true);
+    scene.net.run_for(ms(4_500));
+    assert!(outputs(&scene) > 0, "the second one has its turn");
+}
+
+#[test]
+fn a_network_joins_and_another_one_leaves_at_the_receiver() {
+    let mut scene = Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(20), &[link(), link()]);
+    scene.net.run_for(ms(START + 3_000));
+    let first = Route::new(SocketId(0), SOURCE_ADDRESSES[0].parse().unwrap());
+    let id = scene.sink;
+    scene.net.with(id, |node, now| {
+        let Node::Sink(sink) = node else { unreachable!("this node is the sink") };
+        sink.receiver.leave(now, first);
+    });
+    scene.net.run_for(ms(4_000));
+    let sent = scene.source().sender.report(scene.net.now()).paths.iter().map(|it| it.sent_bytes).collect::<Vec<_>>();
+    scene.net.run_for(ms(1_000));
+    let report = scene.source().sender.report(scene.net.now());
+    assert_eq!(report.paths[0].sent_bytes, sent[0], "nothing goes over the path that left");
+    scene.net.with(id, |node, now| {
+        let Node::Sink(sink) = node else { unreachable!("this node is the sink") };
+        sink.receiver.join(now, first).unwrap();
+    });
+    scene.run_to_end(ms(40_000));
+    assert!(on_time(scene.sink()) > 0.999, "{:?}", scene.sink().report().kinds);
+}
+
+/// Whoever cannot be called says so at once.
+#[test]
+fn a_call_needs_a_route() {
+    let refused = Receiver::call(Instant::ZERO, ReceiverOptions::default(), Rng::from_seed(1), PORT, &[]);
+    assert!(refused.is_err());
+}
