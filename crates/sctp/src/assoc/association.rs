@@ -399,10 +399,17 @@ impl Association {
     }
 
     /// A newcomer at the same address proved by its key handshake to be the same peer.
-    pub(crate) fn succeed(&mut self, now: Instant) {
+    pub(crate) fn succeed(&mut self, now: Instant, lasting: bool) {
         self.trace_at(now);
         if let Life::Open(open) = &mut self.life {
-            open.succeed(now);
+            open.succeed(now, lasting);
+        }
+    }
+
+    /// The newcomer is gone: nothing is doubted any more.
+    pub(crate) fn trust(&mut self) {
+        if let Life::Open(open) = &mut self.life {
+            open.trust();
         }
     }
 

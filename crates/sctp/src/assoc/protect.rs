@@ -7,7 +7,7 @@ use crate::api::{CloseReason, Event, Options, Reliability, SendOptions};
 use crate::path::PathIndex;
 use crate::rx::{Fragment, Key};
 use crate::wire::chunk::kind;
-use crate::wire::{self, Causes, Chunk, Header, PROTECTION, padded};
+use crate::wire::{self, Cause, Causes, Chunk, Header, PROTECTION, padded};
 use braidcast_core::{Instant, PathId};
 use braidcast_secure::{Guard, HEADER, Role, Standing, State, Transcript};
 use core::time::Duration;
@@ -30,7 +30,7 @@ pub(super) struct Protection {
     pub(super) joins: Option<(PathId, bool)>,
     /// What was in the last record.
     pub(super) text: Vec<u8>,
-    /// Doubt that the peer still has its state. A record ends it.
+    /// Doubt that the peer still has its state.
     pub(super) doubt: Option<Doubt>,
     /// When another association was last wanted to find out.
     asked: Option<Instant>,
@@ -42,8 +42,12 @@ pub(super) struct Protection {
 pub(super) struct Doubt {
     /// Until then the peer has time to send a record; `None`: it had.
     until: Option<Instant>,
-    /// A newcomer proved by its key handshake to be the same peer.
-    succeeded: bool,
+    /// A newcomer proved by its key handshake to be the same peer: how often in a row the peer has
+    /// sent no record in the time that it had.
+    succeeded: Option<u8>,
+    /// A record does not end it: the newcomer is there for good, and what was under way when the
+    /// peer lost its state may still come.
+    lasting: bool,
     /// When the endpoint is to ask by another association who is there; of the end that connected.
     ask: Option<Instant>,
 }
@@ -51,6 +55,9 @@ pub(super) struct Doubt {
 impl Protection {
     /// Time that a peer has, beyond two round trips, to say that it is still there.
     const LEAST_DOUBT: Duration = Duration::from_millis(300);
+    /// Times in a row that a peer beside a newcomer that stays may let pass without a record: what it
+    /// sends may get lost.
+    const MOST_SILENT: u8 = 1;
     /// Between two associations that ask who is there.
     const ASK_EVERY: Duration = Duration::from_secs(1);
     /// An association that asks and has come to nothing by then gives way to the next: four round
@@ -143,14 +150,29 @@ impl Open {
     }
 
     /// A newcomer at this peer's address proved by its key handshake to be the same: this
-    /// association ends unless its peer sends a record soon.
-    pub(super) fn succeed(&mut self, now: Instant) {
+    /// association ends unless its peer sends a record soon: one, or if it is `lasting` again and again
+    /// as long as the newcomer is there.
+    pub(super) fn succeed(&mut self, now: Instant, lasting: bool) {
         if self.begin_doubt(now).is_none() {
             return;
         }
         let until = self.time_to_answer(now);
         if let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) {
-            (doubt.until, doubt.succeeded) = (Some(until), true);
+            *doubt = Doubt { until: Some(until), succeeded: Some(0), lasting, ..*doubt };
+        }
+    }
+
+    /// The newcomer is gone: there is no doubt left.
+    pub(super) fn trust(&mut self) {
+        self.protection.iter_mut().for_each(|it| it.doubt = None);
+    }
+
+    /// A record came, which only the peer can have made.
+    pub(super) fn heard_record(&mut self) {
+        let Some(protection) = &mut self.protection else { return };
+        match &mut protection.doubt {
+            Some(Doubt { succeeded: Some(silent), lasting: true, .. }) => *silent = 0,
+            doubt => *doubt = None,
         }
     }
 
@@ -168,7 +190,7 @@ impl Open {
         let doubted = self.protection.as_ref().filter(|_| self.state.is_up())?.doubt.is_some();
         let until = if doubted { None } else { Some(self.time_to_answer(now)) };
         let doubt = &mut self.protection.as_mut()?.doubt;
-        Some(doubt.get_or_insert(Doubt { until, succeeded: false, ask: None }))
+        Some(doubt.get_or_insert(Doubt { until, succeeded: None, lasting: false, ask: None }))
     }
 
     /// Asking costs a handshake, and an ABORT in clear costs nobody anything: one a second.
@@ -214,9 +236,17 @@ impl Open {
         let Some(protection) = self.protection.as_mut().filter(|_| self.state.is_up()) else { return };
         if let Some(doubt) = &mut protection.doubt
             && doubt.until.take_if(|until| *until <= now).is_some()
-            && doubt.succeeded
+            && let Some(silent) = &mut doubt.succeeded
         {
-            return self.close(CloseReason::by_peer(Causes::new(&[])));
+            if !doubt.lasting || *silent >= Protection::MOST_SILENT {
+                // Should it be there after all, it learns that it has to begin anew.
+                self.send_abort(&Cause::UserInitiatedAbort(b"a newer association took its place"));
+                return self.close(CloseReason::by_peer(Causes::new(&[])));
+            }
+            *silent += 1;
+            let until = self.time_to_answer(now);
+            self.protection.iter_mut().filter_map(|it| it.doubt.as_mut()).for_each(|it| it.until = Some(until));
+            return;
         }
         match protection.guard.handle_timeout(now) {
             Ok(()) => self.tend_keys(now),

@@ -49,12 +49,14 @@ struct Entry {
     asks_for: Option<AssociationId>,
     /// The one that finds out for it.
     asked_by: Option<AssociationId>,
+    /// A newcomer proved to be the same peer; this one stays as long as its peer is heard.
+    succeeded_by: Option<AssociationId>,
 }
 
 impl Entry {
     fn new(association: Association, guest: Option<(IpAddr, Instant)>) -> Self {
         let tag = association.local_tag();
-        Self { association, tag, guest, proved: false, told: false, asks_for: None, asked_by: None }
+        Self { association, tag, guest, proved: false, told: false, asks_for: None, asked_by: None, succeeded_by: None }
     }
 }
 
@@ -292,6 +294,7 @@ impl Endpoint {
         let Some(entry) = self.roster.get(id).filter(|entry| entry.association.is_closed()) else { return };
         let (tag, port, told) = (entry.tag, entry.association.peer_port(), entry.told || entry.asks_for.is_some());
         let (readable, questions) = (entry.association.is_readable(), (entry.asks_for, entry.asked_by));
+        let proved = entry.proved;
         let routes: Vec<Route> = entry.association.paths().map(|path| path.route).collect();
         if self.by_tag.get(&tag) == Some(&id) {
             self.by_tag.remove(&tag);
@@ -299,6 +302,9 @@ impl Endpoint {
         routes.into_iter().for_each(|route| forget(&mut self.by_route, (route, port), id));
         self.strangers.leave(id);
         self.end_question(now, id, questions);
+        if proved {
+            self.release(id);
+        }
         let unread = readable && self.roster.len() < self.most_closed();
         if told || !unread {
             self.roster.remove(id);

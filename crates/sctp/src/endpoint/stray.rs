@@ -29,6 +29,9 @@ impl Endpoint {
             // Answers to nothing: INIT ACK (§5.2.3), COOKIE ACK (§8.4 item 7), ERROR, and anything
             // that could start a loop.
             kind::INIT_ACK | kind::COOKIE_ACK | kind::ERROR | kind::HEARTBEAT_ACK => {}
+            // A record of an association that this end has lost, or that a newer one has replaced: the
+            // peer must learn it, though another association stands here.
+            kind::DTLS if self.options.security.is_some() => self.abort_stray(route, port, tag, true, &[]),
             // A tag that is not that of the association over this route: old or forged, dropped (RFC 9260 §8.5).
             _ if !self.at(route, port).is_empty() => {}
             // A record without checksum: an association that we have forgotten may have agreed on that.

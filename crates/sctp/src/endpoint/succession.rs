@@ -43,7 +43,10 @@ impl Endpoint {
     /// The newcomer `id` has proved who it is: the older associations of the same peer at its
     /// addresses have to show that they live.
     fn succeed(&mut self, now: Instant, id: AssociationId) {
-        let Some(newcomer) = self.association(id) else { return };
+        let Some(newcomer) = self.roster.get(id) else { return };
+        // What only asks leaves as soon as there is an answer.
+        let lasting = newcomer.asks_for.is_none();
+        let newcomer = &newcomer.association;
         let (standing, port) = (newcomer.standing(), newcomer.peer_port());
         let mut older: Vec<_> = newcomer.paths().flat_map(|path| self.at(path.route, port).iter().copied()).collect();
         older.sort_unstable();
@@ -51,7 +54,21 @@ impl Endpoint {
         for other in older {
             let Some(entry) = self.roster.get_mut(other).filter(|entry| other != id && entry.proved) else { continue };
             if entry.asks_for.is_none() && is_same(standing.as_ref(), entry.association.standing().as_ref()) {
-                entry.association.succeed(now);
+                entry.association.succeed(now, lasting);
+                entry.succeeded_by = Some(id);
+                self.settle(other);
+            }
+        }
+    }
+
+    /// `id` is over: whom it was to succeed is doubted no more.
+    pub(super) fn release(&mut self, id: AssociationId) {
+        let succeeded = |it: &AssociationId| self.roster.get(*it).is_some_and(|entry| entry.succeeded_by == Some(id));
+        let older: Vec<_> = self.roster.ids().filter(succeeded).collect();
+        for other in older {
+            if let Some(entry) = self.roster.get_mut(other) {
+                entry.succeeded_by = None;
+                entry.association.trust();
                 self.settle(other);
             }
         }

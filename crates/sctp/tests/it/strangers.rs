@@ -306,3 +306,39 @@ fn an_init_without_padding_is_answered_too() {
     let answers = hand.server_sends();
     assert!(answers.len() == 1 && answers[0].len() + 28 <= 3 * (short.len() + 28), "{}", short.len());
 }
+
+/// What a client sent before it crashed may arrive after it is back, over the slower of its paths.
+/// A record alone does not restore the association that it has forgotten.
+#[test]
+fn a_record_that_comes_late_keeps_no_association_that_is_dead() {
+    for slow in [100, 200, 300, 400] {
+        let links = vec![Duplex::both(link(10, 5)), Duplex::both(link(10, slow))];
+        let mut pair = Pair::connected(&options(), links);
+        let mut flow = Flow::default();
+        flow.run(&mut pair, ms(2000));
+        pair.server_events.clear();
+        pair.client_events.clear();
+        restart(&mut pair, true, 100 + slow);
+        let (client, routes) = (pair.client, [route(0), route(1)]);
+        pair.client_id = pair.net.with(client, |endpoint, now| endpoint.connect(now, 9899, &routes).unwrap());
+        pair.until(ms(5000), "the newcomer alone", |pair| {
+            pair.client_events.contains(&Event::Connected)
+                && closed(&pair.server_events).is_some()
+                && pair.net.node(pair.server).associations().count() == 1
+        });
+    }
+}
+
+/// Who drops what one end says after a forged ABORT makes the other end believe that its peer has
+/// begun anew. The end that lives learns it as soon as packets pass.
+#[test]
+fn an_end_whose_association_is_gone_at_the_other_end_learns_it() {
+    let mut pair = Pair::connected(&options(), two_links());
+    let tags = tags(&mut pair);
+    pair.until(ms(1000), "the message", |pair| !pair.server_recv().is_empty());
+    // Another association with the server, which stays; then the server forgets the first one.
+    endings(&mut pair, tags);
+    restart(&mut pair, false, 77);
+    pair.client_send(b"x", SendOptions::default());
+    pair.until(ms(3000), "the client learns it", |pair| closed(&pair.client_events).is_some());
+}
