@@ -1,10 +1,25 @@
-use super::values::{self, Accept, First, Listen, Output, Remote};
+use super::values::{self, Accept, Listen, Output, Remote};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What stands first behind `receive`: LISTEN, or with `--from` an output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct First {
+    /// As it was typed.
+    text: String,
+    /// What it says as LISTEN, or why it says nothing.
+    listen: Result<Listen, String>,
+}
+
+/// Any text: what it has to be is known with the other flags.
+#[allow(clippy::unnecessary_wraps, reason = "clap asks for a result")]
+fn first(text: &str) -> Result<First, String> {
+    Ok(First { text: text.into(), listen: values::listen(text) })
+}
 
 /// `braidcast receive`.
 #[derive(Args, Debug)]
@@ -22,7 +37,7 @@ Examples:
   braidcast receive --from camera.example:9000 --via wlan0 --via wwan0 show.ts")]
 pub(crate) struct ReceiveArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
-    #[arg(value_name = "LISTEN", value_parser = values::first, required_unless_present = "from")]
+    #[arg(value_name = "LISTEN", value_parser = first, required_unless_present = "from")]
     pub(crate) listen: Option<First>,
     /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT for
     /// who calls; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S are the

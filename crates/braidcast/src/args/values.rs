@@ -169,15 +169,6 @@ pub(crate) struct Remote {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Listen(pub(crate) Vec<(Option<IpAddr>, u16)>);
 
-/// What stands first behind `receive`: LISTEN, or with `--from` an output.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct First {
-    /// As it was typed.
-    pub(crate) text: String,
-    /// What it says as LISTEN, or why it says nothing.
-    pub(crate) listen: Result<Listen, String>,
-}
-
 /// A local port of a tunnel that applications send to, and what was said of its flows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entrance {
@@ -262,12 +253,6 @@ pub(crate) fn listen(text: &str) -> Result<Listen, String> {
         }
     }
     Ok(Listen(all))
-}
-
-/// Any text: what it has to be is known with the other flags.
-#[allow(clippy::unnecessary_wraps, reason = "clap asks for a result")]
-pub(crate) fn first(text: &str) -> Result<First, String> {
-    Ok(First { text: text.into(), listen: listen(text) })
 }
 
 /// How often statistics are written, and where.

@@ -239,7 +239,7 @@ impl Open {
             && let Some(silent) = &mut doubt.succeeded
         {
             if !doubt.lasting || *silent >= Protection::MOST_SILENT {
-                // Should it be there after all, it learns that it has to begin anew.
+                // If it is there after all, it learns that it has to begin anew.
                 self.send_abort(&Cause::UserInitiatedAbort(b"a newer association took its place"));
                 return self.close(CloseReason::by_peer(Causes::new(&[])));
             }

@@ -479,8 +479,7 @@ impl Session {
                 let Room { name, connected, end, meters, outputs, .. } = room;
                 let ended = !*connected && end.is_some();
                 let stream = Stream { name, connected: *connected, end: End::Receiver, ended };
-                let figures =
-                    meters[usize::from(stats)].take(now, stream, &report, |path| ends.path_name(path));
+                let figures = meters[usize::from(stats)].take(now, stream, &report, |path| ends.path_name(path));
                 StreamFigures { neighbours: outputs.neighbours(), ..figures }
             });
             each.collect()
