@@ -1,25 +1,34 @@
-/// Characters of a peer's text that are kept.
+/// Bytes of a peer's text that are kept, give or take a character.
 const LONGEST: usize = 256;
 
-/// Returns a peer's text as people, logs and pages may be shown it: printable ASCII as it is, of
-/// anything else each byte as `\x1b`, and no more than 256 characters. Whatever a peer says becomes
-/// text here, and nowhere else.
+/// Returns a peer's text as people, logs and pages may be shown it: printable ASCII and the letters
+/// and digits of all scripts as they are, of anything else each byte as `\x1b`, and no more than 256
+/// bytes. Whatever a peer says becomes text here, and nowhere else.
 pub fn words(bytes: &[u8]) -> String {
     use core::fmt::Write;
     let mut shown = String::new();
-    for &byte in bytes {
+    let mut text = bytes;
+    while let Some(chunk) = text.utf8_chunks().next() {
+        let known = chunk.valid().chars().next();
+        let length = known.map_or(chunk.invalid().len(), char::len_utf8);
+        let (these, rest) = text.split_at(length);
         if shown.len() >= LONGEST {
             shown.push('…');
             break;
         }
-        if matches!(byte, b' '..=b'~') {
-            shown.push(char::from(byte));
-        } else {
+        match known.filter(|it| is_plain(*it)) {
+            Some(plain) => shown.push(plain),
             // Nothing that a String takes can fail.
-            let _written = write!(shown, "\\x{byte:02x}");
+            None => these.iter().for_each(|byte| _ = write!(shown, "\\x{byte:02x}")),
         }
+        text = rest;
     }
     shown
+}
+
+/// Moves no cursor, turns no text around, and looks like nothing else.
+fn is_plain(it: char) -> bool {
+    matches!(it, ' '..='~') || it.is_alphanumeric()
 }
 
 #[cfg(test)]
@@ -40,8 +49,8 @@ mod tests {
         #[test]
         fn nothing_else_comes_out_whatever_goes_in(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             let shown = words(&bytes);
-            prop_assert!(shown.chars().all(|c| matches!(c, ' '..='~' | '…')));
-            prop_assert!(shown.chars().count() <= 260);
+            prop_assert!(shown.chars().all(|c| matches!(c, ' '..='~' | '…') || c.is_alphanumeric()));
+            prop_assert!(shown.len() <= 256 + 15 + '…'.len_utf8());
         }
     }
 }

@@ -69,7 +69,7 @@ impl Opening {
         let control = match &self.stage {
             Stage::CookieWait(_) => Control { path, tag: 0, bytes: self.init(), alone: true },
             Stage::CookieEchoed { answers, .. } => {
-                match answers.iter().find(|answer| answer.route == route) {
+                match answers.iter().find(|answer| answer.route == route || !self.binds_cookies()) {
                     Some(Answer { settled, echo, .. }) => {
                         Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false }
                     }
@@ -80,9 +80,17 @@ impl Opening {
             Stage::Closed(_) => return,
         };
         if let Stage::CookieEchoed { answers, .. } = &mut self.stage {
-            answers.iter_mut().filter(|answer| answer.route == route).for_each(|answer| answer.echoed = true);
+            let bound = self.options.security.is_some();
+            let echoed = |answer: &&mut Answer| answer.route == route || !bound;
+            answers.iter_mut().filter(echoed).for_each(|answer| answer.echoed = true);
         }
         self.control.push(control);
+    }
+
+    /// Returns `true` if a cookie is echoed over the route that it came by alone. Without keys there
+    /// would be an association for each, and nothing to tell which one goes on (RFC 9260 §5.2.4).
+    fn binds_cookies(&self) -> bool {
+        self.options.security.is_some()
     }
 
     /// One more path, which joins when the association is open; it may be the one that opens it.
@@ -191,7 +199,11 @@ impl Opening {
         let route = self.paths[index].route();
         let later = match &self.stage {
             Stage::CookieWait(_) => false,
-            Stage::CookieEchoed { answers, .. } if answers.iter().all(|answer| answer.route != route) => true,
+            Stage::CookieEchoed { answers, .. }
+                if self.binds_cookies() && answers.iter().all(|answer| answer.route != route) =>
+            {
+                true
+            }
             _ => return, // RFC 9260 §5.2.3.
         };
         if later && (init.initiate_tag == 0 || init.outbound_streams == 0 || init.inbound_streams == 0) {

@@ -236,7 +236,8 @@ impl Endpoint {
         }
         let existing = self.existing(route, &cookie);
         let is_open = |id| self.association(id).is_some_and(|it| !it.is_opening());
-        if cookie.route != route && !existing.is_some_and(|(id, case)| case == Case::Duplicate && is_open(id)) {
+        let repeated = existing.is_some_and(|(id, case)| case == Case::Duplicate && is_open(id));
+        if cookie.route != route && self.options.security.is_some() && !repeated {
             // It proves that somebody is where the INIT came from, and nothing about where it comes
             // from itself. Whoever moved since begins again there (RFC 9260 §5.2.6).
             return self.reply_stale(route, &cookie, Duration::ZERO);

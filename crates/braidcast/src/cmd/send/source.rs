@@ -73,6 +73,7 @@ enum Reader {
 }
 
 /// At which speed the input goes.
+#[allow(clippy::large_enum_variant, reason = "there is one of it")]
 enum Play {
     /// As fast as there is room.
     Freely,
