@@ -167,7 +167,8 @@ impl World {
                         Some(spy) => spy.uncover(at, datagram),
                         None => Some((datagram.to_vec(), None)),
                     };
-                    assert!(seen.is_some() || self.hints.forged, "a record that the keys do not open");
+                    let several = self.spy.as_ref().is_some_and(|spy| spy.saw_several());
+                    assert!(seen.is_some() || self.hints.forged || several, "a record that the keys do not open");
                     let Some((bytes, epoch)) = seen else { continue };
                     note(&mut self.hints, at, &bytes);
                     let inbox = &mut self.ends[1 - at].inbox;

@@ -12,6 +12,8 @@ pub struct Spy {
     first: Option<(usize, Offer)>,
     init: Vec<u8>,
     tap: Option<Tap>,
+    /// An end asks by another association who is there; its records have keys that are not ours.
+    several: bool,
 }
 
 fn offer(parameters: Parameters<'_>) -> Option<Offer> {
@@ -23,6 +25,11 @@ impl Spy {
     /// The epoch that `end` seals in; `None` before there are keys.
     pub fn epoch(&self, end: usize) -> Option<u64> {
         self.tap.as_ref().map(|tap| tap.epoch(end))
+    }
+
+    /// Returns `true` if there was more than one association.
+    pub const fn saw_several(&self) -> bool {
+        self.several
     }
 
     /// What `end` sent, in clear, and the epoch that it was sealed in. `None` if the record cannot be opened.
@@ -43,6 +50,8 @@ impl Spy {
 
     fn learn(&mut self, end: usize, raw: RawChunk<'_>) {
         match (Chunk::parse(raw).expect("a valid chunk"), self.first) {
+            (Chunk::Init(_), _) if self.tap.is_some() && self.init != raw.bytes => self.several = true,
+            (Chunk::InitAck(_), _) if self.several => {}
             (Chunk::Init(init), _) => {
                 self.first = offer(init.parameters).map(|offer| (end, offer));
                 self.init = raw.bytes.to_vec();
