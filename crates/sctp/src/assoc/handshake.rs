@@ -66,10 +66,11 @@ impl Opening {
     /// Sends INIT or COOKIE ECHO over this path.
     pub(super) fn open_over(&mut self, path: PathIndex) {
         let route = self.paths[path].route();
+        let bound = self.binds_cookies();
         let control = match &self.stage {
             Stage::CookieWait(_) => Control { path, tag: 0, bytes: self.init(), alone: true },
             Stage::CookieEchoed { answers, .. } => {
-                match answers.iter().find(|answer| answer.route == route || !self.binds_cookies()) {
+                match answers.iter().find(|answer| answer.route == route || !bound) {
                     Some(Answer { settled, echo, .. }) => {
                         Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false }
                     }
@@ -80,9 +81,8 @@ impl Opening {
             Stage::Closed(_) => return,
         };
         if let Stage::CookieEchoed { answers, .. } = &mut self.stage {
-            let bound = self.options.security.is_some();
-            let echoed = |answer: &&mut Answer| answer.route == route || !bound;
-            answers.iter_mut().filter(echoed).for_each(|answer| answer.echoed = true);
+            let echoed = answers.iter_mut().filter(|answer| answer.route == route || !bound);
+            echoed.for_each(|answer| answer.echoed = true);
         }
         self.control.push(control);
     }

@@ -60,7 +60,7 @@ pub(super) enum Stage {
     Closed(Option<Box<Settled>>),
 }
 
-/// An INIT ACK. Its cookie is of use over the route that it came by, and there alone.
+/// An INIT ACK. With keys its cookie is of use over the route that it came by, and there alone.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) route: Route,
