@@ -1,6 +1,7 @@
 //! When an end that dials tries again. Either end may dial: what a session needs is that one of them does.
 
 use braidcast_core::{Instant, Route};
+use braidcast_sctp::ConnectError;
 use core::time::Duration;
 
 /// Times between the loss of an association and the first, second, … attempt at the next one; the last one repeats.
@@ -11,6 +12,10 @@ const ATTEMPT: Duration = Duration::from_millis(3400);
 /// One attempt out of this number takes longer, for a receiver that is farther away than that.
 const PATIENT: u32 = 8;
 const PATIENT_ATTEMPT: Duration = Duration::from_secs(20);
+/// The old association has to be gone before the next one can take its routes.
+const SOON: Duration = Duration::from_millis(5);
+/// Without a route there is nothing to try.
+const NO_ROUTE: Duration = Duration::from_secs(1);
 /// An association that was up for this long begins the count anew.
 const STABLE: Duration = Duration::from_secs(2);
 
@@ -67,15 +72,15 @@ impl Attempts {
         self.due = None;
     }
 
-    /// The attempt could not begin.
-    pub(crate) fn postpone(&mut self, until: Instant) {
+    /// The attempt could not begin, for this reason.
+    pub(crate) fn postpone(&mut self, now: Instant, error: &ConnectError) {
         self.count = self.count.saturating_sub(1);
-        self.due = Some(until);
+        self.due = Some(now + if *error == ConnectError::AlreadyConnected { SOON } else { NO_ROUTE });
     }
 
-    /// The attempt that begins next has to wait a moment.
-    pub(crate) const fn defer(&mut self, until: Instant) {
-        self.due = Some(until);
+    /// The attempt before was broken off: the next one begins once its association is gone.
+    pub(crate) fn defer(&mut self, now: Instant) {
+        self.due = Some(now + SOON);
     }
 
     /// The association is up.
@@ -103,9 +108,14 @@ impl Attempts {
         self.due
     }
 
+    /// Returns `true` if there is an association that is up.
+    pub(crate) const fn is_up(&self) -> bool {
+        self.up_since.is_some()
+    }
+
     /// For how long there has been no association that is up.
     pub(crate) fn alone(&self, now: Instant) -> Duration {
-        if self.up_since.is_some() { Duration::ZERO } else { now.since(self.alone_since) }
+        if self.is_up() { Duration::ZERO } else { now.since(self.alone_since) }
     }
 
     /// A route more; one that is waited for is tried at once.

@@ -5,9 +5,10 @@ use super::paths::Plan;
 use crate::args::values::Listen;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use braidcast_core::{Route, SocketId};
+use braidcast_core::{Instant, Route, SocketId};
 use braidcast_driver::{Bind, Carrier, Driver};
-use braidcast_session::PathReport;
+use braidcast_sctp::JoinError;
+use braidcast_session::{PathReport, StartError};
 
 /// Who dials and who sends are two separate choices: either end has either kind.
 pub(crate) enum Ends {
@@ -62,11 +63,32 @@ impl Ends {
         }
     }
 
-    /// The interfaces changed: which paths join and leave, as [`Links::refresh`] has it.
-    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live) -> Outcome<Vec<Change>> {
-        match self {
-            Self::Dialed(links) => links.refresh(driver, live),
-            Self::Called => Ok(Vec::new()),
+    /// The interfaces changed: has `apply` tell the session which paths join and leave.
+    pub(crate) fn refresh(
+        &mut self,
+        driver: &mut Driver,
+        live: &Live,
+        mut apply: impl FnMut(Instant, &Change) -> Result<(), JoinError>,
+    ) -> Outcome {
+        let Self::Dialed(links) = self else { return Ok(()) };
+        for change in links.refresh(driver, live)? {
+            let applied = apply(driver.now(), &change);
+            match (change, applied) {
+                (Change::Join(route), Err(refused)) => {
+                    live.warn(format!("{} cannot join: {refused}", links.name(route.socket)));
+                }
+                (Change::Join(_), Ok(())) => {}
+                (Change::Leave(route), _) => driver.unbind(route.socket),
+            }
         }
+        Ok(())
+    }
+}
+
+/// Why a session did not begin over the paths that were given.
+pub(crate) fn cannot_begin(error: StartError) -> Failure {
+    match error {
+        StartError::Options(misuse) => misuse.into(),
+        other => Failure::new(format!("cannot connect: {other}"), "give fewer paths"),
     }
 }

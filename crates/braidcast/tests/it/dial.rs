@@ -1,26 +1,8 @@
 //! Who dials and who sends are two separate choices: `receive --from` calls `send --at`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real time and real datagrams")]
 
-use crate::common::{Running, Test, free_port, free_ports, transport_stream};
+use crate::common::{Running, Test, free_port, free_ports, len, noise, transport_stream, until};
 use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-fn noise(length: usize) -> Vec<u8> {
-    (0..length as u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(20), "waited for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn len(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |it| it.len())
-}
 
 /// Over two networks of the receiver's, with a key; each end names the paths as it knows them.
 #[test]

@@ -1,22 +1,10 @@
 //! Ends that go and come back, several streams at one receiver, and what becomes of files.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real time, real files and real signals")]
 
-use crate::common::{PATIENCE, Running, Test, free_port, free_ports, noise, transport_stream};
+use crate::common::{PATIENCE, Running, Test, free_port, free_ports, len, noise, transport_stream, until};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < end, "waiting for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn len(path: &Path) -> u64 {
-    path.metadata().map_or(0, |there| there.len())
-}
 
 fn listen(dir: &Path, args: &str) -> Running {
     Running::start(dir, &format!("receive {args}")).wait_for("listening")

@@ -6,20 +6,16 @@ use crate::event::Event;
 use crate::options::{self, ReceiverOptions};
 use crate::start_error::StartError;
 use braidcast_core::{Instant, Rng, Route};
-use braidcast_sctp::{AssociationId, CloseReason, ConnectError, JoinError};
-use core::time::Duration;
+use braidcast_sctp::{AssociationId, CloseReason, JoinError};
 
-/// The old association has to be gone before the next one can take its routes.
-const SOON: Duration = Duration::from_millis(5);
-/// Without a route there is nothing to try.
-const NO_ROUTE: Duration = Duration::from_secs(1);
+/// Events that are kept until a sender answers.
+const MOST_EARLY: usize = 16;
 
 /// The calls of a receiver that dials.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) attempts: Attempts,
     id: Option<AssociationId>,
-    up: bool,
     /// There was a sender.
     answered: bool,
     /// The call before was refused over its keys.
@@ -47,8 +43,7 @@ impl Receiver {
         receiver.endpoint.stop_listening();
         let id = receiver.endpoint.connect(now, remote_port, routes)?;
         let attempts = Attempts::new(now, remote_port, routes);
-        receiver.call =
-            Some(Call { attempts, id: Some(id), up: false, answered: false, refused: false, early: Vec::new() });
+        receiver.call = Some(Call { attempts, id: Some(id), answered: false, refused: false, early: Vec::new() });
         Ok(receiver)
     }
 
@@ -59,9 +54,9 @@ impl Receiver {
     pub fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError> {
         let Some(call) = &mut self.call else { return Ok(()) };
         call.attempts.add(now, route, call.id.is_none());
-        let up = call.up;
+        let is_up = call.attempts.is_up();
         match call.id.and_then(|id| self.endpoint.association_mut(id)).map(|it| it.join(now, route)) {
-            Some(Err(error)) if up => Err(error),
+            Some(Err(error)) if is_up => Err(error),
             _ => Ok(()),
         }
     }
@@ -81,14 +76,13 @@ impl Receiver {
         if let Some(association) = call.id.take().and_then(|id| self.endpoint.association_mut(id)) {
             // A handshake that led nowhere. Its end is of no interest.
             association.abort(now, "begun anew");
-            return call.attempts.defer(now + SOON);
+            return call.attempts.defer(now);
         }
         let Some((port, routes)) = call.attempts.begin(now) else { return };
         call.early.clear();
         match self.endpoint.connect(now, port, &routes) {
             Ok(id) => call.id = Some(id),
-            Err(ConnectError::AlreadyConnected) => call.attempts.postpone(now + SOON),
-            Err(_) => call.attempts.postpone(now + NO_ROUTE),
+            Err(error) => call.attempts.postpone(now, &error),
         }
     }
 
@@ -96,13 +90,13 @@ impl Receiver {
     pub(super) fn call_is_up(&mut self, now: Instant, id: AssociationId) -> Vec<Event> {
         let Some(call) = self.call.as_mut().filter(|it| it.id == Some(id)) else { return Vec::new() };
         call.attempts.up(now);
-        (call.up, call.answered) = (true, true);
+        call.answered = true;
         core::mem::take(&mut call.early)
     }
 
     /// Something happened to a path of a call that no sender has answered yet.
     pub(super) fn note_of_call(&mut self, id: AssociationId, event: Event) {
-        if let Some(call) = self.call.as_mut().filter(|it| it.id == Some(id)) {
+        if let Some(call) = self.call.as_mut().filter(|it| it.id == Some(id) && it.early.len() < MOST_EARLY) {
             call.early.push(event);
         }
     }
@@ -112,7 +106,7 @@ impl Receiver {
     /// refusal comes in clear, and anybody who sees packets can send one).
     pub(super) fn call_is_over(&mut self, now: Instant, id: AssociationId, reason: &CloseReason) {
         let Some(call) = self.call.as_mut().filter(|it| it.id == Some(id)) else { return };
-        (call.id, call.up) = (None, false);
+        call.id = None;
         call.attempts.lost(now);
         let refused = matches!(reason, CloseReason::Insecure(_)) && !call.answered;
         if refused && core::mem::replace(&mut call.refused, refused) {

@@ -2,7 +2,7 @@
 
 use super::given_up::GivenUp;
 use super::recent::Recent;
-use super::{NO_ROUTE, Phase, SOON, Sender};
+use super::{Phase, Sender};
 use crate::event::Event;
 use crate::farewell::Farewell;
 use crate::mapping::{self, STREAMS};
@@ -116,13 +116,11 @@ impl Sender {
             association.abort(now, "begun anew");
             // Its end is of no interest.
             self.phase = Phase::Waiting;
-            return self.attempts.defer(now + SOON);
+            return self.attempts.defer(now);
         }
         let Some((port, routes)) = self.attempts.begin(now) else { return };
-        match self.dial(now, port, &routes) {
-            Ok(()) => {}
-            Err(ConnectError::AlreadyConnected) => self.attempts.postpone(now + SOON),
-            Err(_) => self.attempts.postpone(now + NO_ROUTE),
+        if let Err(error) = self.dial(now, port, &routes) {
+            self.attempts.postpone(now, &error);
         }
     }
 

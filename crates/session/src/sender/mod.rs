@@ -32,10 +32,6 @@ use transfer::{Resumption, Transfer};
 
 /// How often the clock is told and the paths are measured.
 const TICK: Duration = Duration::from_millis(200);
-/// The old association has to be gone before the next one can take its routes.
-const SOON: Duration = Duration::from_millis(5);
-/// Without a route there is nothing to try.
-const NO_ROUTE: Duration = Duration::from_secs(1);
 /// Bytes of a reliable stream that are kept until they are written, in send buffers.
 const KEPT: u64 = 4;
 

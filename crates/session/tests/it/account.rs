@@ -41,13 +41,6 @@ fn adds_up(report: &Report, end: &str) {
     assert!(report.recent_seconds <= 11.5, "{end}: {}", report.recent_seconds);
 }
 
-fn set_down(scene: &mut Scene, down: bool) {
-    for (there, back) in scene.links.clone() {
-        scene.net.set_down(there, down);
-        scene.net.set_down(back, down);
-    }
-}
-
 /// Runs for `millis`, and looks at both ends each quarter of a second. The sender is gone if `dead`.
 fn watch(scene: &mut Scene, millis: u64, dead: bool) {
     for _ in 0..millis.div_ceil(250) {
@@ -78,16 +71,16 @@ proptest! {
             watch(&mut scene, after, dead);
             match fault {
                 Fault::KillReceiver(away) => {
-                    set_down(&mut scene, true);
+                    scene.set_down(true);
                     watch(&mut scene, away, dead);
                     let id = scene.sink;
                     let Node::Sink(sink) = scene.net.node_mut(id) else { unreachable!("this node is the sink") };
                     **sink = Sink::of(Receiver::new(ReceiverOptions::default(), Rng::from_seed(after)).unwrap());
                     scene.net.touch(id);
-                    set_down(&mut scene, false);
+                    scene.set_down(false);
                 }
                 Fault::Dark(time) => {
-                    set_down(&mut scene, true);
+                    scene.set_down(true);
                     watch(&mut scene, time, dead);
                     let report = (!dead).then(|| scene.source().sender.report(scene.net.now()));
                     if let Some(report) = report.filter(|_| time > 13_000) {
@@ -95,11 +88,11 @@ proptest! {
                         prop_assert_eq!(on_time, 0, "of the last ten seconds nothing came: {:?}", report.recent);
                         prop_assert!(report.unheard_seconds.is_some_and(|it| it > 12.0));
                     }
-                    set_down(&mut scene, false);
+                    scene.set_down(false);
                 }
                 Fault::KillSender => {
                     dead = true;
-                    set_down(&mut scene, true);
+                    scene.set_down(true);
                 }
             }
         }

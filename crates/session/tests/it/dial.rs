@@ -19,22 +19,10 @@ fn file_options() -> SenderOptions {
     SenderOptions { reliable: true, identity: Some(Identity([9; 16])), ..SenderOptions::default() }
 }
 
-fn set_down(scene: &mut Scene, down: bool) {
-    for (there, back) in scene.links.clone() {
-        scene.net.set_down(there, down);
-        scene.net.set_down(back, down);
-    }
-}
-
 /// The receiver as if its process had just been started; what is on its disk stays.
 fn restart_sink(scene: &mut Scene, options: &ReceiverOptions, seed: u64) {
-    let (id, now, paths) = (scene.sink, scene.net.now(), scene.links.len());
-    let sink = scene.sink_mut();
-    let disk = std::mem::take(&mut sink.disk);
-    let (bytes, outputs) = (std::mem::take(&mut sink.bytes), std::mem::take(&mut sink.outputs));
-    let receiver = caller(now, options, Rng::from_seed(seed), paths);
-    *sink = Sink { bytes, outputs, disk, ..Sink::of(receiver) };
-    scene.net.touch(id);
+    let (now, paths) = (scene.net.now(), scene.links.len());
+    scene.restart_sink(caller(now, options, Rng::from_seed(seed), paths));
 }
 
 /// The share of all units that came on time.
@@ -66,11 +54,11 @@ fn a_receiver_that_is_started_anew_calls_and_goes_on() {
         let mut scene =
             Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(50), &[link(), link()]);
         scene.net.run_for(ms(START + 2_000));
-        set_down(&mut scene, true);
+        scene.set_down(true);
         scene.net.run_for(ms(away));
         restart_sink(&mut scene, &ReceiverOptions::default(), 77);
         let start = scene.net.now();
-        set_down(&mut scene, false);
+        scene.set_down(false);
         scene.net.run_for(ms(8_000));
         let first = scene.sink().outputs.iter().map(|(at, _)| *at).find(|at| *at >= start).expect("it flows");
         assert!(first.since(start) < ms(3_000), "away {away} ms: output after {:?}", first.since(start));
@@ -82,10 +70,10 @@ fn networks_that_were_away_carry_the_stream_again_within_two_seconds() {
     for away in [1_000, 9_300, 60_000] {
         let mut scene = Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(90), &[link()]);
         scene.net.run_for(ms(START + 2_000));
-        set_down(&mut scene, true);
+        scene.set_down(true);
         scene.net.run_for(ms(away));
         let start = scene.net.now();
-        set_down(&mut scene, false);
+        scene.set_down(false);
         scene.net.run_for(ms(6_000));
         let first = scene.sink().outputs.iter().map(|(at, _)| *at).find(|at| *at >= start).expect("it flows");
         assert!(first.since(start) < ms(2_000), "away {away} ms: output after {:?}", first.since(start));
@@ -141,7 +129,7 @@ fn of_two_receivers_that_call_one_is_served() {
     scene.net.run_for(ms(6_000));
     assert_eq!(outputs(&scene), 0);
     assert!(on_time(scene.sink()) > 0.999);
-    set_down(&mut scene, true);
+    scene.set_down(true);
     scene.net.run_for(ms(4_500));
     assert!(outputs(&scene) > 0, "the second one has its turn");
 }

@@ -19,13 +19,7 @@ fn reliable() -> SenderOptions {
 
 /// A receiver as if its process had just been started; what is on its disk stays.
 fn restart_sink(scene: &mut Scene, options: &ReceiverOptions) {
-    let id = scene.sink;
-    let Node::Sink(sink) = scene.net.node_mut(id) else { unreachable!("this node is the sink") };
-    let disk = std::mem::take(&mut sink.disk);
-    let (bytes, outputs) = (std::mem::take(&mut sink.bytes), std::mem::take(&mut sink.outputs));
-    let receiver = Receiver::new(options.clone(), Rng::from_seed(77)).unwrap();
-    **sink = Sink { bytes, outputs, disk, ..Sink::of(receiver) };
-    scene.net.touch(id);
+    scene.restart_sink(Receiver::new(options.clone(), Rng::from_seed(77)).unwrap());
 }
 
 /// The longest time between two outputs from `from` on.

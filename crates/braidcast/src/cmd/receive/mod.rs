@@ -13,7 +13,7 @@ mod senders;
 mod sink;
 mod summary;
 
-use super::ends::Ends;
+use super::ends::{Ends, cannot_begin};
 use super::links::Change;
 use super::security::Security;
 use super::service::Service;
@@ -28,7 +28,7 @@ use crate::process;
 use braidcast_core::{Instant, Machine};
 use braidcast_driver::{Driver, Wake};
 use braidcast_sctp::CloseReason;
-use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions, StartError};
+use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
 use log::Log;
 use outputs::Ready;
 use plan::Plan;
@@ -131,7 +131,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let receiver = if ends.is_called() {
         Receiver::new(options, rng)?
     } else {
-        Receiver::call(now, options, rng, port, &ends.routes()).map_err(cannot_call)?
+        Receiver::call(now, options, rng, port, &ends.routes()).map_err(cannot_begin)?
     };
     let mut session = Session {
         driver,
@@ -433,21 +433,14 @@ impl Session {
     }
 
     fn refresh_links(&mut self) -> Outcome {
-        for change in self.ends.refresh(&mut self.driver, &self.live)? {
-            let now = self.driver.now();
-            match change {
-                Change::Join(route) => {
-                    if let Err(refused) = self.receiver.join(now, route) {
-                        self.live.warn(format!("{} cannot join: {refused}", self.ends.name(route)));
-                    }
-                }
-                Change::Leave(route) => {
-                    self.receiver.leave(now, route);
-                    self.driver.unbind(route.socket);
-                }
+        let receiver = &mut self.receiver;
+        self.ends.refresh(&mut self.driver, &self.live, |now, change| match *change {
+            Change::Join(route) => receiver.join(now, route),
+            Change::Leave(route) => {
+                receiver.leave(now, route);
+                Ok(())
             }
-        }
-        Ok(())
+        })
     }
 
     fn show(&mut self, now: Instant) {
@@ -509,13 +502,6 @@ impl Session {
         let now = self.driver.now();
         let _ = self.driver.drive(&mut self.receiver, Some(now));
         self.watch.finish(&self.live);
-    }
-}
-
-fn cannot_call(error: StartError) -> Failure {
-    match error {
-        StartError::Options(misuse) => misuse.into(),
-        other => Failure::new(format!("cannot call: {other}"), "give fewer paths"),
     }
 }
 

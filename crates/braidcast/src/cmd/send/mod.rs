@@ -7,7 +7,7 @@ mod summary;
 mod throttle;
 
 use super::encode::Encoder;
-use super::ends::Ends;
+use super::ends::{Ends, cannot_begin};
 use super::links::Change;
 use super::neighbour;
 use super::perf::FOREIGN;
@@ -26,7 +26,7 @@ use crate::process;
 use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Driver, Wake};
 use braidcast_sctp::CloseReason;
-use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions, StartError};
+use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions};
 use past::Past;
 use quality::Target;
 use source::Source;
@@ -102,13 +102,6 @@ pub(super) enum Feed<'a> {
 
 pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     stream("send", Feed::Input(&args.input), &args.how, common)
-}
-
-fn cannot_connect(error: StartError) -> Failure {
-    match error {
-        StartError::Options(misuse) => misuse.into(),
-        other => Failure::new(format!("cannot connect: {other}"), "give fewer paths"),
-    }
 }
 
 /// Sends `feed`. `command`: what it is called.
@@ -194,7 +187,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     let sender = if ends.is_called() {
         Sender::listen(now, options, rng)?
     } else {
-        Sender::new(now, options, rng, port, &ends.routes()).map_err(cannot_connect)?
+        Sender::new(now, options, rng, port, &ends.routes()).map_err(cannot_begin)?
     };
     let mut session = Session {
         driver,
@@ -436,21 +429,14 @@ impl Session {
     }
 
     fn refresh_links(&mut self) -> Outcome {
-        for change in self.ends.refresh(&mut self.driver, &self.live)? {
-            let now = self.driver.now();
-            match change {
-                Change::Join(route) => {
-                    if let Err(refused) = self.sender.join(now, route) {
-                        self.live.warn(format!("{} cannot join: {refused}", self.ends.name(route)));
-                    }
-                }
-                Change::Leave(route) => {
-                    self.sender.leave(now, route);
-                    self.driver.unbind(route.socket);
-                }
+        let sender = &mut self.sender;
+        self.ends.refresh(&mut self.driver, &self.live, |now, change| match *change {
+            Change::Join(route) => sender.join(now, route),
+            Change::Leave(route) => {
+                sender.leave(now, route);
+                Ok(())
             }
-        }
-        Ok(())
+        })
     }
 
     /// The receiver has bytes of an earlier run: goes on behind them if they are ours, or begins anew.

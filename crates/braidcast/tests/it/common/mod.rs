@@ -251,6 +251,20 @@ pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     [(); N].map(|()| free_port())
 }
 
+/// Waits until `holds`.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "waiting for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The size of a file; 0 if it is not there.
+pub(crate) fn len(path: &Path) -> u64 {
+    path.metadata().map_or(0, |there| there.len())
+}
+
 /// Bytes that look random and are the same each time.
 pub(crate) fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -404,6 +404,24 @@ impl Scene {
         }
     }
 
+    /// All networks up or down.
+    pub(crate) fn set_down(&mut self, down: bool) {
+        for (there, back) in self.links.clone() {
+            self.net.set_down(there, down);
+            self.net.set_down(back, down);
+        }
+    }
+
+    /// Puts `receiver` in the place of the one that was killed; what is on its disk stays.
+    pub(crate) fn restart_sink(&mut self, receiver: Receiver) {
+        let id = self.sink;
+        let sink = self.sink_mut();
+        let disk = std::mem::take(&mut sink.disk);
+        let (bytes, outputs) = (std::mem::take(&mut sink.bytes), std::mem::take(&mut sink.outputs));
+        *sink = Sink { bytes, outputs, disk, ..Sink::of(receiver) };
+        self.net.touch(id);
+    }
+
     pub(crate) fn source_mut(&mut self) -> &mut Source {
         match self.net.node_mut(self.source) {
             Node::Source(source) => source,
