@@ -138,17 +138,18 @@ def may_have_tests(path):
 
 
 def is_test_file(path):
-    """Returns whether the whole of a Rust file is for tests."""
-    return bool(re.search(r"(^|/)(tests?|fuzz_targets|testing|interop)/|(^|/)(\w+_)?tests?\.rs$", path))
+    """Returns whether the whole of a Rust file is for tests, by its name."""
+    return bool(re.search(r"(^|/)((\w+_)?tests?|fuzz/targets|testing|interop)/|(^|/)(\w+_)?tests?\.rs$", path))
 
 
 @functools.lru_cache(maxsize=8)
 def test_parts(path, text):
     """Returns the tokens of a file that are tests: all, or those of its `#[cfg(test)] mod … { … }`."""
-    if is_test_file(path):
-        return tokens_of(text)
     # What stands before is not looked at: that is most of the code.
     first = re.search(r"^\s*#\[cfg\(test\)\]", text, re.M)
+    # Tests without `#[cfg(test)]`: that stands before the `mod` by which another file includes this one.
+    if is_test_file(path) or not first and re.search(r"^\s*#\[test\]", text, re.M):
+        return tokens_of(text)
     if not first:
         return []
     before = text.count("\n", 0, first.start())

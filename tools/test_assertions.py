@@ -81,6 +81,9 @@ def main():
     of = lambda *numbers: {"crates/x/src/a.rs": source.format(*numbers)}
     expect("code that is no test", assertions.losses(of(5, 5), of(4, 5)), "")
     expect("tests in a source file", assertions.losses(of(5, 5), of(5, 4)), "loosened")
+    named = [("a folder", "x/sim_tests/idle.rs"), ("a module of tests", "x/captured.rs"), ("a fuzz target", "fuzz/targets/x.rs")]
+    for what, path in named:
+        expect(what, lost("assert!(y > 5);", "assert!(y > 4);", path), "loosened")
     constant = "const MOST: u32 = {};\n#[test]\nfn t() {{ assert!(n < MOST * 2); }}\n"
     expect("a constant", assertions.losses({PATH: constant.format(5)}, {PATH: constant.format(6)}), "loosened: `MOST")
     expect("a smaller constant", assertions.losses({PATH: constant.format(5)}, {PATH: constant.format(4)}), "")
@@ -98,5 +101,5 @@ def main():
     assert assertions.REASON.search("a: b\n\nloosened: the link is slower here\n")
     assert not assertions.REASON.search("a: b\n\nloosened:\n") and not assertions.REASON.search("a: b\n\nwas loosened: yes\n")
 
-    print("\n".join(failed) or f"assertions: self-test of {len(FOUND) + len(FINE)} pairs and 16 cases passed")
+    print("\n".join(failed) or f"assertions: self-test of {len(FOUND) + len(FINE)} pairs and 19 cases passed")
     return bool(failed)
