@@ -7,15 +7,18 @@ mod records;
 mod session;
 
 use crate::Row;
+use session::Protection::{Keys, Plain};
 
 /// Bytes of payload in a datagram: seven packets of a transport stream.
 const PAYLOAD: usize = 1316;
 
-pub(crate) const ALL: [Row; 16] = [
+pub(crate) const ALL: [Row; 18] = [
     ("seal", "packet", records::seal),
     ("open", "packet", records::open),
-    ("send", "packet", session::send),
-    ("receive", "packet", session::receive),
+    ("send", "packet", || session::send(Plain)),
+    ("receive", "packet", || session::receive(Plain)),
+    ("send-keys", "packet", || session::send(Keys)),
+    ("receive-keys", "packet", || session::receive(Keys)),
     ("playout", "frame", session::playout),
     ("demux", "MB", media::demux),
     ("schedule-2", "decision", paths::two),

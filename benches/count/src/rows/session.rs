@@ -4,10 +4,14 @@ use super::{PAYLOAD, noise};
 use crate::counted;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_media::{Kind, Run, Unit};
+use braidcast_secure::identity::Identity;
+use braidcast_secure::tls::{Tls, Trust};
+use braidcast_secure::{Limits, SecurityOptions, Suite};
 use braidcast_session::{ChannelId, Receiver, ReceiverOptions, Sender, SenderOptions};
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 const PORT: u16 = 9899;
 /// One way, of the first and the second path.
@@ -26,6 +30,21 @@ enum Part {
     Sender,
     Receiver,
     Playout,
+}
+
+/// What protects the stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protection {
+    Plain,
+    /// As `braidcast send` has it by default: AES-128-GCM, each end with keys of its own.
+    Keys,
+}
+
+impl Protection {
+    fn options(self) -> Option<SecurityOptions> {
+        let tls = || Tls::new(Identity::ephemeral().expect("random numbers"), Trust::Anyone, &Suite::ALL);
+        (self == Self::Keys).then(|| SecurityOptions { method: Arc::new(tls()), limits: Limits::default() })
+    }
 }
 
 /// Datagrams in flight: when they arrive, over which path, and their bytes.
@@ -50,11 +69,13 @@ fn address(host: u8, path: u16) -> SocketAddr {
 }
 
 impl Stream {
-    fn new(part: Part) -> Self {
+    fn new(part: Part, protection: Protection) -> Self {
         let (rng, now) = (Rng::from_seed(1), Instant::from_millis(1));
         let routes = [0, 1].map(|path| Route::new(SocketId(path), address(2, path)));
-        let sender = Sender::new(now, SenderOptions::default(), rng.stream("source"), PORT, &routes);
-        let receiver = Receiver::new(ReceiverOptions::default(), rng.stream("sink"));
+        let options = SenderOptions { security: protection.options(), ..SenderOptions::default() };
+        let sender = Sender::new(now, options, rng.stream("source"), PORT, &routes);
+        let options = ReceiverOptions { security: protection.options(), ..ReceiverOptions::default() };
+        let receiver = Receiver::new(options, rng.stream("sink"));
         Self {
             part,
             now,
@@ -190,8 +211,8 @@ fn frame(n: u64, captured: Instant) -> Unit {
     }
 }
 
-fn stream(part: Part) -> Stream {
-    let mut stream = Stream::new(part);
+fn stream(part: Part, protection: Protection) -> Stream {
+    let mut stream = Stream::new(part, protection);
     stream.run();
     // A little fewer than datagrams, as headers of transport packets that repeat are left out.
     assert!(stream.packets > (FRAMES - WARM_UP) * DATAGRAMS * 9 / 10, "{} packets", stream.packets);
@@ -199,15 +220,15 @@ fn stream(part: Part) -> Stream {
     stream
 }
 
-pub(super) fn send() -> u64 {
-    stream(Part::Sender).packets
+pub(super) fn send(protection: Protection) -> u64 {
+    stream(Part::Sender, protection).packets
 }
 
-pub(super) fn receive() -> u64 {
-    stream(Part::Receiver).packets
+pub(super) fn receive(protection: Protection) -> u64 {
+    stream(Part::Receiver, protection).packets
 }
 
 pub(super) fn playout() -> u64 {
-    let _ = stream(Part::Playout);
+    let _ = stream(Part::Playout, Protection::Plain);
     FRAMES - WARM_UP
 }
