@@ -24,8 +24,8 @@ const PART_RUNS: usize = 4096;
 ///
 /// The model is that of all encoders for live video: a P frame references the I or P frame before
 /// it, so that all that follows it in its group needs it; a B frame references the latest frame
-/// before it that is a reference. What stands first of an elementary stream begins a group whatever
-/// it is, since streams with intra refresh have no I frames.
+/// before it that is a reference, and so does a P frame that is none (temporal layers). What stands
+/// first of an elementary stream begins a group whatever it is, since some streams have no I frames.
 ///
 /// Memory: about 100 bytes for each PID with video.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Frames {
         let (chain, reference) = before.map_or((None, None), |video| (video.chain, video.reference));
         let (needs, needed_by) = match unit.kind {
             Kind::B if unit.reference => (chain, NeededBy::Some),
-            Kind::B => (reference, NeededBy::Nothing),
+            Kind::B | Kind::P if !unit.reference => (reference, NeededBy::Nothing),
             _ => (chain, NeededBy::Rest),
         };
         let group = before.map_or(sequence, |video| video.group);
@@ -79,18 +79,18 @@ impl Frames {
 
 /// The stream of a unit.
 ///
-/// Tables and audio come first: they are small, and both cost more than any frame when they lack.
-/// Then I, P, B frames that others need, and other B frames. What is unknown goes with P: it may be
-/// subtitles, which deserve better than B, or a codec as bulky as video, which must never hold up
-/// the audio. Plain data has its session to itself.
+/// Tables, with what else is small, and audio come first: both cost more than any frame when they
+/// lack. Then I, P, B frames that others need, and frames of which none is predicted. What is bulky and unknown
+/// goes with P: it may be a codec as bulky as video, which must never hold up
+/// the audio. What nobody misses goes last. Plain data has its session to itself.
 pub(crate) const fn stream(kind: Kind, reference: bool) -> u16 {
     match kind {
         Kind::Tables => CONTROL,
         Kind::Audio => 1,
         Kind::I | Kind::Data => 2,
-        Kind::P | Kind::Other => 3,
+        Kind::P | Kind::Other if reference => 3,
         Kind::B if reference => 4,
-        Kind::B => 5,
+        Kind::P | Kind::B | Kind::Other => 5,
     }
 }
 
@@ -219,6 +219,16 @@ mod tests {
             (Some(12), 12, Nothing),
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_p_frame_of_a_higher_temporal_layer_is_needed_by_none() {
+        use NeededBy::{Nothing, Rest};
+        let told = frames(&[(256, Kind::I, true), (256, Kind::P, false), (256, Kind::P, true), (256, Kind::P, false)]);
+        let expected = [(None, 0, Rest), (Some(0), 0, Nothing), (Some(0), 0, Rest), (Some(2), 0, Nothing)];
+        assert_eq!(told, expected);
+        assert_eq!([true, false].map(|reference| stream(Kind::P, reference)), [3, 5]);
+        assert_eq!([true, false].map(|reference| stream(Kind::Other, reference)), [3, 5]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::playout::GRACE;
 use crate::wire::{self, Clock, Hello, PPID, SESSION_VERSION, Start, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::PACKET;
-use braidcast_media::{Run, Unit};
+use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{Frame, MessagePriority, Reliability, SendError, SendOptions};
 use core::time::Duration;
 
@@ -129,8 +129,8 @@ impl Sender {
         };
         wire::write_unit(&mut self.message, &header, runs, bytes, self.packs);
         let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
-        // So late the receiver still hands it out.
-        let grace = if unit.reference { GRACE } else { Duration::ZERO };
+        // So late the receiver still hands it out, if it knows its elementary stream.
+        let grace = if unit.reference && unit.kind != Kind::Data { GRACE } else { Duration::ZERO };
         let how = SendOptions {
             stream,
             ppid: PPID,
