@@ -70,6 +70,8 @@ struct Slot {
     bytes: Vec<u8>,
     runs_left: usize,
     plain: bool,
+    /// It begins a frame that needs no other.
+    entry: bool,
     /// The PID of its first packet; `None` for plain messages.
     pid: Option<u16>,
     first: u64,
@@ -109,6 +111,8 @@ pub(crate) struct Playout {
     /// for [`Release::Early`] alone.
     given_up: BTreeMap<u64, u64>,
     held: usize,
+    /// What was put out last begins with a frame that needs no other.
+    at_entry: bool,
 }
 
 impl Playout {
@@ -124,6 +128,7 @@ impl Playout {
             next_of: Vec::new(),
             given_up: BTreeMap::new(),
             held: 0,
+            at_entry: false,
         }
     }
 
@@ -235,6 +240,7 @@ impl Playout {
             bytes: buffer,
             runs_left,
             plain: header.kind == Kind::Data,
+            entry: header.kind == Kind::I && header.part == 0,
             pid,
             first: first.first,
             distance: last.end().saturating_sub(1).saturating_sub(first.first),
@@ -258,9 +264,10 @@ impl Playout {
     }
 
     /// Puts what may leave at `now` into `out`, which is cleared first: packets up to `limit` bytes (at least one), or
-    /// one plain message. `false` if nothing may leave yet.
+    /// one plain message. `false` if nothing may leave yet. A frame that needs no other begins anew.
     pub(crate) fn poll(&mut self, now: Instant, offset: i64, limit: usize, out: &mut Vec<u8>) -> bool {
         out.clear();
+        self.at_entry = false;
         while let Some((index, head)) = self.head() {
             if !self.in_turn(index) && self.head_due(offset).is_none_or(|due| due > now + SLACK) {
                 break;
@@ -272,9 +279,11 @@ impl Playout {
                 return true;
             }
             let room = limit.saturating_sub(out.len()) / PACKET;
-            if room == 0 && !out.is_empty() {
+            let entry = slot.entry && index == slot.first;
+            if (room == 0 || entry) && !out.is_empty() {
                 break;
             }
+            self.at_entry |= entry;
             let wanted = u32::try_from(room.max(1)).unwrap_or(u32::MAX).min(head.count);
             // The first packet may leave; the later ones of its run are due later.
             let due = |n: &u32| slot.due(index + u64::from(*n), offset) <= now + SLACK;
@@ -287,6 +296,11 @@ impl Playout {
             self.advance(index, head, count);
         }
         !out.is_empty()
+    }
+
+    /// Returns `true` if what was put out last begins with the beginning of a frame that needs no other.
+    pub(crate) const fn is_at_entry(&self) -> bool {
+        self.at_entry
     }
 
     /// When [`poll`](Self::poll) next has something; the origin of time if it has already.

@@ -141,6 +141,13 @@ impl Receiver {
         any
     }
 
+    /// Returns `true` if what [`poll_output`](Self::poll_output) returned last begins with a video frame that needs
+    /// no other.
+    pub fn is_at_entry(&self, channel: ChannelId) -> bool {
+        let stream = self.channels.get(&channel).and_then(|channel| channel.stream.as_ref());
+        stream.is_some_and(Stream::is_at_entry)
+    }
+
     /// While paused, output of the channel that is due does not make the timer run: the place where it goes takes none.
     pub fn pause_output(&mut self, channel: ChannelId, paused: bool) {
         if let Some(channel) = self.channels.get_mut(&channel) {

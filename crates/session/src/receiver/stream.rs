@@ -245,6 +245,11 @@ impl Stream {
         any
     }
 
+    /// Returns `true` if the last output begins with a frame that needs no other.
+    pub(crate) const fn is_at_entry(&self) -> bool {
+        self.remains.is_none() && self.playout.is_at_entry()
+    }
+
     /// When output is next due; the origin of time if it is already.
     pub(crate) fn next_output(&self) -> Option<Instant> {
         if self.remains.is_some() {

@@ -1,11 +1,12 @@
-//! Finds places at which a transport stream can be cut: before a packet that marks a random access
-//! point. What follows the cut needs the program tables again.
+//! Finds places at which a transport stream can be cut: before a video frame that needs no other. What follows the cut
+//! needs the program tables again.
 
 use braidcast_core::Instant;
-use braidcast_media::ts::{LatestTables, PACKET, Packet};
+use braidcast_media::ts::{LatestTables, NULL_PACKET, PACKET, Packet};
 use std::time::Duration;
 
-/// Delay after which a stream without such a packet is cut anywhere.
+/// Delay after which a stream without such a frame is cut anywhere: without video, or without the frame's mark because
+/// the sender is an older one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// When to begin another file.
@@ -34,14 +35,17 @@ impl Cutter {
     }
 
     /// Returns the position in `bytes`, written at `now`, at which the next file begins, if one
-    /// does.
-    pub(super) fn cut(&mut self, now: Instant, bytes: &[u8]) -> Option<Cut> {
+    /// does. `entry`: they begin with a frame that needs no other.
+    pub(super) fn cut(&mut self, now: Instant, bytes: &[u8], entry: bool) -> Option<Cut> {
         let due = *self.due.get_or_insert(now + self.every);
         let (packets, rest) = bytes.as_chunks::<PACKET>();
         let mut cut = None;
         if now >= due {
             let anywhere = now >= due + PATIENCE || !rest.is_empty();
-            cut = if anywhere { Some(0) } else { packets.iter().position(is_entry) };
+            // The rest of a frame that came in parts is no beginning.
+            let begins = |packet: &[u8; PACKET]| Packet::new(packet).starts_unit();
+            let entry = entry && packets.iter().find(|packet| *packet != &NULL_PACKET).is_some_and(begins);
+            cut = (anywhere || entry).then_some(0);
         }
         let (before, behind) = packets.split_at(cut.unwrap_or_default());
         before.iter().for_each(|packet| self.tables.push(packet));
@@ -54,12 +58,6 @@ impl Cutter {
     }
 }
 
-/// Returns `true` if the packet begins a video frame that needs no other (random access indicator, H.222.0 §2.4.3.5).
-fn is_entry(bytes: &[u8; PACKET]) -> bool {
-    let packet = Packet::new(bytes);
-    packet.starts_unit() && packet.random_access()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,19 +68,18 @@ mod tests {
 
     #[test]
     fn the_cut_waits_for_a_frame_to_begin_with() {
-        let mut plain = [0; PACKET];
-        (plain[0], plain[2]) = (0x47, 0x80);
-        let mut entry = plain;
-        entry[1] = 0x40;
-        entry[3] = 0x30;
-        (entry[4], entry[5]) = (7, 0x50);
+        let mut rest = [0; PACKET];
+        (rest[0], rest[2]) = (0x47, 0x80);
+        let mut begins = rest;
+        begins[1] = 0x40;
         let mut cutter = Cutter::new(Duration::from_secs(60));
-        let mut cut = |seconds, bytes: &[u8]| cutter.cut(at(seconds), bytes).map(|cut| cut.at);
-        assert_eq!(cut(0, &entry), None);
-        assert_eq!(cut(61, &plain), None);
-        assert_eq!(cut(62, &[plain, plain, entry].concat()), Some(2 * PACKET));
-        assert_eq!(cut(100, &entry), None);
-        assert_eq!(cut(133, &plain), Some(0));
+        let mut cut = |seconds, bytes: &[u8], entry| cutter.cut(at(seconds), bytes, entry).map(|cut| cut.at);
+        assert_eq!(cut(0, &begins, true), None);
+        assert_eq!(cut(61, &begins, false), None, "an audio packet");
+        assert_eq!(cut(62, &rest, true), None, "the rest of a frame");
+        assert_eq!(cut(63, &[NULL_PACKET, begins, rest].concat(), true), Some(0));
+        assert_eq!(cut(100, &begins, true), None);
+        assert_eq!(cut(134, &rest, false), Some(0));
     }
 
     #[test]
@@ -94,12 +91,13 @@ mod tests {
             packets.iter().for_each(|packet| latest.push(packet));
             latest.packets().copied().collect::<Vec<_>>()
         };
-        let entries: Vec<usize> = (0..packets.len()).filter(|&n| is_entry(&packets[n])).collect();
-        let &[_, .., last] = entries.as_slice() else { panic!("two entries") };
+        let begins =
+            |packet: &[u8; PACKET]| (Packet::new(packet).pid(), Packet::new(packet).starts_unit()) == (256, true);
+        let last = packets.iter().rposition(begins).expect("a frame begins");
         let mut cutter = Cutter::new(Duration::from_secs(60));
-        assert!(cutter.cut(at(0), packets[..last].as_flattened()).is_none());
-        let cut = cutter.cut(at(61), packets[last - 1..].as_flattened()).expect("an entry comes");
-        assert_eq!((cut.at, cut.tables), (PACKET, tables(&packets[..last]).concat()));
+        assert!(cutter.cut(at(0), packets[..last].as_flattened(), true).is_none());
+        let cut = cutter.cut(at(61), packets[last..].as_flattened(), true).expect("an entry comes");
+        assert_eq!((cut.at, cut.tables), (0, tables(&packets[..last]).concat()));
         let pids: Vec<u16> = tables(&packets[..last]).iter().map(|packet| Packet::new(packet).pid()).collect();
         assert_eq!(pids, [0, 0x1000], "PAT, PMT");
     }

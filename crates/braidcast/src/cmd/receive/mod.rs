@@ -300,7 +300,8 @@ impl Session {
                 session.receiver.accept(now, id, content);
             }
             while room.outputs.has_room() && session.receiver.poll_output(now, id, &mut session.output) {
-                room.outputs.write(now, &mut session.driver, &session.output, &session.live)?;
+                let entry = session.receiver.is_at_entry(id);
+                room.outputs.write(now, &mut session.driver, (&session.output, entry), &session.live)?;
             }
             session.receiver.pause_output(id, !room.outputs.has_room());
             if room.reliable {

@@ -162,11 +162,19 @@ impl Outputs {
         !self.reliable || self.sinks.iter().all(Sink::has_room)
     }
 
-    /// Writes to all of them. What an output has no room for is dropped, which happens to live streams only.
-    pub(super) fn write(&mut self, now: Instant, driver: &mut Driver, bytes: &[u8], live: &Live) -> Outcome {
+    /// Writes bytes to all of them; `true` beside them if they begin with a frame that needs no other. What
+    /// an output has no room for is dropped, which happens to live streams only.
+    pub(super) fn write(
+        &mut self,
+        now: Instant,
+        driver: &mut Driver,
+        (bytes, entry): (&[u8], bool),
+        live: &Live,
+    ) -> Outcome {
         self.total += bytes.len() as u64;
         self.stream_bytes += bytes.len() as u64;
-        let cut = if self.reliable { None } else { self.cutter.as_mut().and_then(|cutter| cutter.cut(now, bytes)) };
+        let cut =
+            if self.reliable { None } else { self.cutter.as_mut().and_then(|cutter| cutter.cut(now, bytes, entry)) };
         let (mut dropped, mut dropped_bytes, reliable) = (false, 0, self.reliable);
         self.each_sink(live, |sink| {
             if let (Sink::Recording(recording), Some(cut)) = (&mut *sink, &cut) {
