@@ -9,6 +9,8 @@ use std::time::Duration;
 /// Period over which the input rate is averaged: a key frame is many times as large as the next
 /// frames.
 const INPUT: Duration = Duration::from_secs(5);
+/// What the paths carry may have fallen within this time.
+const FALLEN: Duration = Duration::from_secs(2);
 /// Counts are kept for this long.
 const KEPT: Duration = Duration::from_secs(10);
 /// Moments that are kept; they come twenty times a second at most.
@@ -56,7 +58,11 @@ pub(crate) enum Advice {
 pub(crate) struct Load {
     moments: VecDeque<(Instant, Moment)>,
     overload: bool,
+    /// When this one began.
+    began: Option<Instant>,
     said: Option<Instant>,
+    /// What the paths carried then, bit/s.
+    said_rate: f64,
     said_overload: bool,
     /// Of all overloads: how long they took, and bits that came in and could be carried meanwhile.
     whole: (Duration, f64, f64),
@@ -93,7 +99,7 @@ impl Load {
         }
         self.moments.push_back((now, *moment));
         let (Some(input), Some(capacity)) = (self.input(), self.capacity()) else {
-            self.overload = false;
+            (self.overload, self.began) = (false, None);
             return;
         };
         let (dropped, of) = self.since(now, INPUT, |it| it.dropped);
@@ -101,11 +107,17 @@ impl Load {
         // Windows that still open say nothing.
         let settled = self.moments.front().is_some_and(|(at, _)| now.since(*at) >= INPUT);
         self.overload = settled
-            && if self.overload { share > ENDS } else { share > BEGINS && input > capacity.rate && !moment.all_floors };
-        if self.overload {
-            let seconds = since.as_secs_f64();
-            self.whole = (self.whole.0 + since, self.whole.1 + input * seconds, self.whole.2 + capacity.rate * seconds);
+            // Once the paths carry all again, what was dropped before counts no more.
+            && input > capacity.rate.max(self.mean(FALLEN))
+            && if self.overload { share > ENDS } else { share > BEGINS && !moment.all_floors };
+        if !self.overload {
+            self.began = None;
+            return;
         }
+        self.began.get_or_insert(now);
+        let seconds = since.as_secs_f64();
+        let rate = moment.capacity.map_or(capacity.rate, |at_the_moment| capacity.rate.min(at_the_moment));
+        self.whole = (self.whole.0 + since, self.whole.1 + input * seconds, self.whole.2 + rate * seconds);
     }
 
     /// How much a count grew over `span`, and the captured frames of the same time.
@@ -135,17 +147,25 @@ impl Load {
         (seconds >= 0.9).then(|| bytes(last).saturating_sub(bytes(first)) as f64 * 8.0 / seconds)
     }
 
-    /// What the paths carry together, on average over the last five seconds.
+    /// What the paths carry together, on average over the last five seconds, or over the last two if that is less: a
+    /// network that has become slow is slow now.
     pub(crate) fn capacity(&self) -> Option<Carried> {
-        let (now, last) = self.moments.back()?;
+        let (_, last) = self.moments.back()?;
         last.capacity?;
-        let recent = self.moments.iter().rev().take_while(|(at, _)| now.since(*at) <= INPUT);
-        let (sum, count) =
-            recent.filter_map(|(_, it)| it.capacity).fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
+        let mean = self.mean(INPUT).min(self.mean(FALLEN));
         // What is copied over several paths, or made up for, is carried as well.
         let single = self.rate(|it| it.delivered_bytes).unwrap_or_default();
         let shared = (self.delivered().unwrap_or_default() - single).max(0.0);
-        Some(Carried { rate: sum / count + shared, is_floor: last.capacity_is_floor })
+        Some(Carried { rate: mean + shared, is_floor: last.capacity_is_floor })
+    }
+
+    /// The mean of what was known over `span`, bit/s; 0 if nothing was.
+    fn mean(&self, span: Duration) -> f64 {
+        let Some((now, _)) = self.moments.back() else { return 0.0 };
+        let recent = self.moments.iter().rev().take_while(|(at, _)| now.since(*at) <= span);
+        let rates = recent.filter_map(|(_, it)| it.capacity);
+        let (sum, count) = rates.fold((0.0, 0.0_f64), |(sum, count), rate| (sum + rate, count + 1.0));
+        sum / count.max(1.0)
     }
 
     /// What an encoder should make in all, bit/s, two digits of it; `None` while no path was full,
@@ -177,11 +197,18 @@ impl Load {
             self.said_overload &= !over;
             return over.then(|| Advice::Over("the paths carry what comes in again".into()));
         }
-        if self.said.is_some_and(|at| now.since(at) < AGAIN) {
+        // Before, the mean is still that of before.
+        if self.began.is_none_or(|at| now.since(at) < FALLEN) {
+            return None;
+        }
+        let rate = self.capacity()?.rate;
+        // Who was told what is twice too much by now is told again.
+        let worse = self.said_overload && rate * 2.0 < self.said_rate;
+        if self.said.is_some_and(|at| now.since(at) < if worse { INPUT } else { AGAIN }) {
             return None;
         }
         let words = self.words()?;
-        (self.said, self.said_overload) = (Some(now), true);
+        (self.said, self.said_rate, self.said_overload) = (Some(now), rate, true);
         Some(Advice::Overload(words))
     }
 }
@@ -242,6 +269,20 @@ mod tests {
         assert_eq!(said, [Advice::Over("the paths carry what comes in again".into())]);
         let summary = load.summary().unwrap();
         assert!(summary.starts_with("for ") && summary.contains("the paths carried about 3.90 Mbit/s"), "{summary}");
+    }
+
+    #[test]
+    fn after_a_dip_the_advice_is_what_the_paths_carry_now() {
+        let mut load = Load::default();
+        run(&mut load, 0, 10, 1_250_000, 3_000_000.0, 0);
+        let said = run(&mut load, 10, 6, 1_250_000, 140_000.0, 30);
+        let words = "what comes in is 1.25 Mbit/s, the paths carry about 140 kbit/s: lower the encoder to 120 kbit/s";
+        assert_eq!(said, [Advice::Overload(words.into())]);
+        // Frames of before still count as dropped when the paths carry all again.
+        run(&mut load, 16, 3, 1_250_000, 3_000_000.0, 5);
+        run(&mut load, 19, 10, 1_250_000, 3_000_000.0, 0);
+        let summary = load.summary().unwrap();
+        assert!(summary.contains("the paths carried about 2") && summary.contains("kbit/s: lower"), "{summary}");
     }
 
     #[test]
