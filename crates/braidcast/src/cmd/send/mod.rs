@@ -1,7 +1,10 @@
 //! `braidcast send`: a stream over one or several networks.
 
+mod intake;
 mod past;
 mod quality;
+mod reader;
+mod recording;
 mod source;
 mod summary;
 mod throttle;
@@ -27,6 +30,7 @@ use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Driver, Wake};
 use braidcast_sctp::CloseReason;
 use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions};
+use intake::Intake;
 use past::Past;
 use quality::Target;
 use source::Source;
@@ -65,6 +69,7 @@ struct Session {
     ends: Ends,
     security: Security,
     source: Source,
+    intake: Intake,
     /// The program that makes the stream, if it is one of ours.
     encoder: Option<Encoder>,
     sender: Sender,
@@ -124,9 +129,9 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     };
     let mut driver = common::driver()?;
     let (source, told, encoder) = match feed {
-        Feed::Input(input) => (Source::open(input, &mut driver, args.reliable)?, None, None),
+        Feed::Input(input) => (Source::open(input, &mut driver, args.reliable, args.latency)?, None, None),
         Feed::Encoder { name, stream, told, encoder } => {
-            (Source::live(name, stream, &mut driver)?, Some(told), Some(encoder))
+            (Source::live(name, stream, &mut driver, args.latency)?, Some(told), Some(encoder))
         }
     };
     let reliable = args.reliable || source.goes_freely();
@@ -203,6 +208,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         ends,
         security,
         source,
+        intake: Intake::default(),
         encoder,
         sender,
         connected: false,
@@ -276,8 +282,14 @@ impl Session {
 
     /// Moves what the input has, or what is due of it, into the sender.
     fn feed(&mut self, now: Instant) -> Outcome {
-        let sender = &mut self.sender;
-        self.source.pump(now, |unit| sender.push(now, unit))?;
+        let (sender, intake) = (&mut self.sender, &mut self.intake);
+        self.source.pump(now, |unit| {
+            intake.see(&unit);
+            sender.push(now, unit)
+        })?;
+        if let Some(words) = self.intake.words(&self.source).filter(|_| !self.reliable) {
+            self.live.note(words);
+        }
         self.source.watch(now, &mut self.driver)?;
         self.source.tell(&self.live);
         if self.source.ended() && !self.finishing {

@@ -1,22 +1,21 @@
 //! Sources of a stream: a file, stdin or UDP, cut into units.
 
 use crate::args::values;
-use crate::cmd::neighbour::{Figures, Neighbour};
-use crate::cmd::udp::UdpInput;
+use crate::cmd::neighbour::Figures;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::Instant;
-use braidcast_driver::{Direction, Driver, InputId};
-use braidcast_gateway::rtp;
-use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Unit};
+use braidcast_driver::{Driver, InputId};
+use braidcast_media::ts::Codec;
+use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Timing, Unit};
 use braidcast_session::Identity;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::reader::{PLAIN_MESSAGE, Reader, broken};
+use super::recording::{AHEAD, Recording};
 use super::throttle::Throttle;
 
 /// What is read at once from a file or pipe.
@@ -26,14 +25,13 @@ const READ_LIVE: usize = 8 * 1024;
 /// How often datagrams that come one closely behind another are read, at most. It is nothing to a
 /// latency of tenths of a second, and at 20 Mbit/s saves seven wake-ups of eight.
 const READ_INTERVAL: Duration = Duration::from_millis(4);
-/// Time that a recording is read ahead of its clock. So a frame is complete at the time of its
-/// first byte, as from an encoder, instead of trickling in at the recording's rate. Memory: one
-/// second of the recording.
-const AHEAD: Duration = Duration::from_secs(1);
 /// Longest UDP payload.
 const DATAGRAM: usize = 65_536;
-/// A byte stream that is no transport stream goes in messages of this size.
-const PLAIN_MESSAGE: usize = 16 * 1024;
+/// Part of the latency after which what is there of a frame that is long in coming goes.
+const PATIENCE: u32 = 4;
+/// At most, and at least.
+const MOST_PATIENCE: Duration = Duration::from_millis(100);
+const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 
 /// Bytes at its beginning by which a file is known.
 const HEAD: u64 = 64 * 1024;
@@ -56,6 +54,8 @@ pub(super) struct Source {
     buf: Vec<u8>,
     /// The reader has nothing more.
     read_all: bool,
+    /// The units know.
+    finished: bool,
     /// The last unit was handed out.
     ended: bool,
     last_read: Instant,
@@ -63,65 +63,20 @@ pub(super) struct Source {
     dense: bool,
 }
 
-enum Reader {
-    File(File),
-    /// Stdin if it is a pipe or a terminal.
-    Pipe(File),
-    Udp(UdpInput),
-    Rtp(UdpInput, Box<rtp::Receiver>),
-    Neighbour(Box<Neighbour>),
-}
-
 /// At which speed the input goes.
 #[allow(clippy::large_enum_variant, reason = "there is one of it")]
 enum Play {
     /// As fast as there is room.
     Freely,
-    /// As it comes, but held back if it comes faster than its own clock runs.
-    AsItComes(Throttle),
+    /// As it comes; a transport stream in a pipe as its own clock says.
+    AsItComes(Option<Throttle>),
     /// At the speed of the recording's own clock.
     Recording(Recording),
 }
 
-/// A recorded stream, and what is due next.
-#[derive(Default)]
-struct Recording {
-    /// Set at the start; before, nothing is due.
-    pacer: Option<Pacer>,
-    due: Option<Instant>,
-    packets: Vec<u8>,
-    /// What was read before the start.
-    head: Vec<u8>,
-    /// Whole units, in the order in which they began and were completed.
-    ahead: BTreeMap<(Instant, u64), Unit>,
-    /// How many there were.
-    count: u64,
-    /// Everything was read, and is in `ahead`.
-    finished: bool,
-}
-
-impl Recording {
-    fn add(&mut self, unit: Unit) {
-        self.ahead.insert((unit.first_captured, self.count), unit);
-        self.count += 1;
-    }
-
-    /// The next unit that has begun by `now`.
-    fn take(&mut self, now: Instant) -> Option<Unit> {
-        let first = self.ahead.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove())
-    }
-
-    /// When there is something to do next.
-    fn next(&self) -> Option<Instant> {
-        let unit = self.ahead.first_key_value().map(|((at, _), _)| *at);
-        [unit, self.due.map(|at| at - AHEAD / 2)].into_iter().flatten().min()
-    }
-}
-
 impl Source {
     /// Opens `input`. `reliable`: bytes go as they are, as fast as there is room.
-    pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool) -> Outcome<Self> {
+    pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool, latency: Duration) -> Outcome<Self> {
         if reliable && matches!(input, values::Input::Neighbour(_)) {
             return Err(Failure::usage(
                 format!("{input} is live: it cannot wait until everything is delivered"),
@@ -129,6 +84,7 @@ impl Source {
             ));
         }
         let mut source = Self::of(input.to_string(), Reader::open(input, driver.now())?, driver, reliable)?;
+        source.set_patience(latency);
         if matches!(source.reader, Reader::File(_)) {
             if let values::Input::File(path) = input {
                 source.path = Some(path.clone());
@@ -149,11 +105,12 @@ impl Source {
             reader,
             paused: false,
             drained: false,
-            play: if reliable { Play::Freely } else { Play::AsItComes(Throttle::new()) },
+            play: if reliable { Play::Freely } else { Play::AsItComes(None) },
             units: Input::new(if reliable { Format::Plain } else { Format::Auto }, framing),
             stuck: None,
             buf: vec![0; READ.max(DATAGRAM)],
             read_all: false,
+            finished: false,
             ended: false,
             last_read: Instant::ZERO,
             dense: false,
@@ -161,8 +118,15 @@ impl Source {
     }
 
     /// What a program of ours writes in real time into `pipe`.
-    pub(super) fn live(name: String, pipe: File, driver: &mut Driver) -> Outcome<Self> {
-        Self::of(name, Reader::Pipe(pipe), driver, false)
+    pub(super) fn live(name: String, pipe: File, driver: &mut Driver, latency: Duration) -> Outcome<Self> {
+        let mut source = Self::of(name, Reader::Pipe(pipe), driver, false)?;
+        source.set_patience(latency);
+        Ok(source)
+    }
+
+    /// A live frame that is longer in coming than a part of the latency goes in parts. Recorded ones are read ahead.
+    fn set_patience(&mut self, latency: Duration) {
+        self.units.set_patience((latency / PATIENCE).clamp(LEAST_PATIENCE, MOST_PATIENCE));
     }
 
     /// What it is called in messages.
@@ -183,10 +147,11 @@ impl Source {
         let mut probe = Input::new(Format::Auto, framing);
         probe.push(Instant::ZERO, &self.buf[..len]);
         probe.finish(Instant::ZERO);
-        if probe.stats().format == Format::Ts {
-            self.units = Input::new(Format::Ts, framing);
+        let found = probe.stats();
+        if found.format == Format::Ts {
+            self.units = Input::like(&found, framing);
             let head = self.buf[..len].to_vec();
-            self.play = Play::Recording(Recording { head, ..Recording::default() });
+            self.play = Play::Recording(Recording { head, packet_bytes: found.packet_bytes, ..Recording::default() });
         } else {
             self.units = Input::new(Format::Plain, framing);
             self.units.push(Instant::ZERO, &self.buf[..len]);
@@ -222,7 +187,7 @@ impl Source {
         self.units = Input::new(Format::Plain, Framing::Stream(PLAIN_MESSAGE));
         self.stuck = None;
         self.play = Play::Freely;
-        (self.read_all, self.ended) = (false, false);
+        (self.read_all, self.finished, self.ended) = (false, false, false);
         Ok(())
     }
 
@@ -241,7 +206,7 @@ impl Source {
         if let Play::Recording(recording) = &mut self.play
             && recording.pacer.is_none()
         {
-            let mut pacer = Pacer::new(now);
+            let mut pacer = Pacer::of_size(now, recording.packet_bytes);
             pacer.push(&std::mem::take(&mut recording.head));
             recording.pacer = Some(pacer);
         }
@@ -250,6 +215,7 @@ impl Source {
     /// Hands on the units that are there or due at `now`, until `hand_on` returns one for lack of
     /// room.
     pub(super) fn pump(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) -> Outcome {
+        self.release(now);
         loop {
             while let Some(unit) = self.stuck.take().or_else(|| self.next_unit(now)) {
                 if let Some(unit) = hand_on(unit) {
@@ -257,7 +223,12 @@ impl Source {
                     return Ok(());
                 }
             }
-            if self.read_all && !matches!(self.play, Play::Recording(_)) {
+            if self.read_all && !matches!(self.play, Play::Recording(_)) && self.waits().is_none() {
+                if !self.finished {
+                    self.finished = true;
+                    self.units.finish(now);
+                    continue;
+                }
                 self.ended = true;
             }
             if self.ended || !self.read_more(now)? {
@@ -276,7 +247,7 @@ impl Source {
 
     /// Reads what is there or due. Returns `true` if there may be more.
     fn read_more(&mut self, now: Instant) -> Outcome<bool> {
-        if self.throttled_until().is_some_and(|at| at > now) {
+        if self.throttled_until(now).is_some_and(|at| at > now) {
             return Ok(false);
         }
         match (&self.reader, &self.play) {
@@ -292,11 +263,13 @@ impl Source {
 
     /// Takes recorded packets that are soon due. Returns `true` if there were any.
     fn play_on(&mut self, now: Instant) -> Outcome<bool> {
-        let Play::Recording(Recording { pacer: Some(pacer), due, packets, ahead, finished, .. }) = &mut self.play
+        let Play::Recording(Recording { pacer: Some(pacer), due, packets, ahead, finished, timing, .. }) =
+            &mut self.play
         else {
             return Ok(false);
         };
         *due = due.or_else(|| pacer.poll(packets));
+        *timing = pacer.timing();
         match *due {
             Some(at) if at > now + AHEAD => Ok(false),
             Some(at) => {
@@ -328,12 +301,22 @@ impl Source {
     fn read_bytes(&mut self, now: Instant) -> Outcome<bool> {
         let len = self.read_stream()?;
         self.last_read = now;
-        if len == 0 {
-            self.units.finish(now);
-        } else {
+        if len > 0 {
             self.take(now, len);
         }
+        self.refuse_container()?;
         Ok(true)
+    }
+
+    /// A file format that comes through a pipe, to be sent live, is refused: one loss makes useless what is behind it.
+    fn refuse_container(&self) -> Outcome {
+        let Some(container) = self.units.container().filter(|_| !matches!(self.play, Play::Freely)) else {
+            return Ok(());
+        };
+        Err(Failure::new(
+            format!("{} is {}, not MPEG-TS: it would not survive a single loss", self.name, container.name()),
+            "make a stream of it: ffmpeg -i - -c copy -f mpegts - | braidcast send - …; or send it whole with --reliable",
+        ))
     }
 
     fn read_datagram(&mut self, now: Instant) -> Outcome<bool> {
@@ -403,13 +386,30 @@ impl Source {
     }
 
     fn take(&mut self, now: Instant, len: usize) {
-        self.units.push(now, &self.buf[..len]);
-        if let Play::AsItComes(throttle) = &mut self.play
-            && matches!(self.reader, Reader::Pipe(_))
-            && self.units.stats().format == Format::Ts
-        {
-            throttle.see(now, &self.buf[..len]);
+        if let Play::AsItComes(Some(throttle)) = &mut self.play {
+            return throttle.take(now, &self.buf[..len], |piece| self.units.push(now, piece));
         }
+        self.units.push(now, &self.buf[..len]);
+        let stats = self.units.stats();
+        if let (Play::AsItComes(throttle), Reader::Pipe(_), Format::Ts) = (&mut self.play, &self.reader, stats.format) {
+            // What made it known goes as it came.
+            throttle.insert(Throttle::new(stats.packet_bytes)).take(now, &self.buf[..len], |_| {});
+        }
+    }
+
+    /// Hands what waits for its clock to the units, if it is due, and lets go what waited for more for long.
+    fn release(&mut self, now: Instant) {
+        if let Play::AsItComes(throttle) = &mut self.play {
+            throttle.iter_mut().for_each(|it| it.release(now, |piece| self.units.push(now, piece)));
+            if self.units.poll_timeout().is_some_and(|at| at <= now) {
+                self.units.push(now, &[]);
+            }
+        }
+    }
+
+    /// Something still waits for its clock.
+    fn waits(&self) -> Option<Instant> {
+        if let Play::AsItComes(Some(throttle)) = &self.play { throttle.next() } else { None }
     }
 
     /// Reads into the buffer and notes the end.
@@ -438,7 +438,7 @@ impl Source {
 
     /// Waits for the input, or not, as there is room and time.
     pub(super) fn watch(&mut self, now: Instant, driver: &mut Driver) -> Outcome {
-        let held_back = self.throttled_until().is_some_and(|at| at > now);
+        let held_back = self.throttled_until(now).is_some_and(|at| at > now);
         let wanted = self.stuck.is_none() && !held_back && !self.read_all;
         if let Some(token) = self.token
             && self.paused == wanted
@@ -460,12 +460,12 @@ impl Source {
         Ok(())
     }
 
-    fn throttled_until(&self) -> Option<Instant> {
-        if let Play::AsItComes(throttle) = &self.play { throttle.hold_until() } else { None }
+    fn throttled_until(&mut self, now: Instant) -> Option<Instant> {
+        if let Play::AsItComes(Some(throttle)) = &mut self.play { throttle.hold_until(now) } else { None }
     }
 
     /// When to [`pump`](Self::pump) again without being told by the driver.
-    pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
+    pub(super) fn next_due(&mut self, now: Instant) -> Option<Instant> {
         match &self.reader {
             Reader::Neighbour(neighbour) => return neighbour.next().filter(|_| !self.ended),
             Reader::Rtp(_, rtp) => return rtp.timeout().filter(|_| !self.ended),
@@ -474,13 +474,19 @@ impl Source {
         match &self.play {
             _ if self.stuck.is_some() || self.ended => None,
             Play::Recording(recording) => recording.next(),
-            Play::AsItComes(_) => self.throttled_until().filter(|at| *at > now),
+            Play::AsItComes(_) => {
+                let reads = self.throttled_until(now).filter(|at| *at > now);
+                [reads, self.waits(), self.units.poll_timeout()].into_iter().flatten().min()
+            }
             Play::Freely => None,
         }
     }
 
     /// Ends the input early: what was read, and is due, completes its units.
     pub(super) fn stop(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) {
+        if let Play::AsItComes(Some(throttle)) = &mut self.play {
+            throttle.clear();
+        }
         self.units.finish(now);
         while let Some(unit) = self.stuck.take().or_else(|| self.next_unit(now)) {
             let _no_room = hand_on(unit);
@@ -500,94 +506,26 @@ impl Source {
         self.last_read
     }
 
+    /// How many programs there are, and what their PIDs carry.
+    pub(super) fn programs(&self) -> (usize, Vec<Codec>) {
+        self.units.programs()
+    }
+
+    /// What is to be said of a recording's clock, if it is not the usual one.
+    pub(super) fn clock(&self) -> &'static str {
+        match self.play {
+            Play::Recording(Recording { timing: Timing::Times(_), .. }) => {
+                "; without a clock (PCR), so played by its presentation times"
+            }
+            Play::Recording(Recording { timing: Timing::Nothing, .. }) => {
+                "; without any clock, so sent at once (with --reliable nothing of it is lost)"
+            }
+            _ => "",
+        }
+    }
+
     /// What the input consisted of.
     pub(super) fn stats(&self) -> InputStats {
         self.units.stats()
-    }
-}
-
-impl Reader {
-    fn open(input: &values::Input, now: Instant) -> Outcome<Self> {
-        match input {
-            values::Input::File(path) => {
-                let fail = |e: io::Error| {
-                    Failure::new(format!("cannot open {}: {e}", path.display()), "check the path and its permissions")
-                };
-                let file = File::open(path).map_err(fail)?;
-                let kind = file.metadata().map_err(fail)?.file_type();
-                if kind.is_dir() {
-                    return Err(Failure::new(format!("{} is a folder", path.display()), "give a file in it"));
-                }
-                Ok(if kind.is_file() { Self::File(file) } else { Self::Pipe(file) })
-            }
-            values::Input::Stdin => {
-                let fail = |e: io::Error| {
-                    Failure::new(
-                        format!("cannot read stdin: {e}"),
-                        "give it something to read: PROGRAM | braidcast send - …",
-                    )
-                };
-                // Its own handle: std's has a buffer that the driver cannot see into.
-                let file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(fail)?);
-                let is_file = file.metadata().map_err(fail)?.file_type().is_file();
-                Ok(if is_file { Self::File(file) } else { Self::Pipe(file) })
-            }
-            values::Input::Udp(address) if address.rtp => {
-                UdpInput::open(address).map(|socket| Self::Rtp(socket, Box::default()))
-            }
-            values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
-            values::Input::Neighbour(neighbour) => {
-                Neighbour::open(neighbour, braidcast_gateway::srt::Direction::Receive, now)
-                    .map(Box::new)
-                    .map(Self::Neighbour)
-            }
-        }
-    }
-
-    const fn framing(&self) -> Framing {
-        match self {
-            Self::Udp(_) | Self::Rtp(..) | Self::Neighbour(_) => Framing::Datagrams,
-            Self::File(_) | Self::Pipe(_) => Framing::Stream(PLAIN_MESSAGE),
-        }
-    }
-
-    fn register(&self, driver: &mut Driver) -> Outcome<Option<InputId>> {
-        let fd = match self {
-            Self::File(_) => return Ok(None),
-            Self::Pipe(file) => file.as_raw_fd(),
-            Self::Udp(socket) | Self::Rtp(socket, _) => socket.as_raw_fd(),
-            Self::Neighbour(neighbour) => neighbour.as_raw_fd(),
-        };
-        driver.register(fd, Direction::Read).map(Some).map_err(|e| broken("the input", &e))
-    }
-}
-
-fn broken(name: &str, error: &io::Error) -> Failure {
-    Failure::new(format!("reading {name} failed: {error}"), "check the device or the program that it comes from")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use braidcast_media::Kind;
-
-    fn unit(kind: Kind, began: u64, ended: u64) -> Unit {
-        let (first_captured, last_captured) = (Instant::from_millis(began), Instant::from_millis(ended));
-        let (pid, runs, bytes) = (256, Vec::new(), Vec::new());
-        let continues = false;
-        Unit { kind, reference: true, continues, pid, runs, bytes, first_captured, last_captured, pts: None, dts: None }
-    }
-
-    #[test]
-    fn a_recorded_frame_goes_when_it_begins_and_audio_within_it_holds_it_up_no_longer() {
-        let mut recording = Recording::default();
-        // In the order in which they are completed.
-        for (kind, began, ended) in [(Kind::Audio, 30, 30), (Kind::I, 0, 70), (Kind::P, 80, 90)] {
-            recording.add(unit(kind, began, ended));
-        }
-        let mut at = |ms| std::iter::from_fn(|| recording.take(Instant::from_millis(ms))).map(|it| it.kind).collect();
-        let gone: [Vec<Kind>; 4] = [0, 29, 30, 80].map(&mut at);
-        assert_eq!(gone, [vec![Kind::I], vec![], vec![Kind::Audio], vec![Kind::P]]);
-        assert_eq!(recording.next(), None);
     }
 }

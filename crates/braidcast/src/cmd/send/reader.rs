@@ -1,0 +1,90 @@
+//! What an input's bytes come from: a file, a pipe, UDP, RTP, or a neighbour.
+
+use crate::args::values;
+use crate::cmd::neighbour::Neighbour;
+use crate::cmd::udp::UdpInput;
+use crate::failure::{Failure, Outcome};
+use braidcast_core::Instant;
+use braidcast_driver::{Direction, Driver, InputId};
+use braidcast_gateway::rtp;
+use braidcast_media::Framing;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// A byte stream that is no transport stream goes in messages of this size.
+pub(super) const PLAIN_MESSAGE: usize = 16 * 1024;
+
+/// An open file descriptor, and what is done with its bytes.
+pub(super) enum Reader {
+    File(File),
+    /// Stdin if it is a pipe or a terminal.
+    Pipe(File),
+    Udp(UdpInput),
+    Rtp(UdpInput, Box<rtp::Receiver>),
+    Neighbour(Box<Neighbour>),
+}
+
+impl Reader {
+    /// Opens `input` at `now`.
+    pub(super) fn open(input: &values::Input, now: Instant) -> Outcome<Self> {
+        match input {
+            values::Input::File(path) => {
+                let fail = |e: io::Error| {
+                    Failure::new(format!("cannot open {}: {e}", path.display()), "check the path and its permissions")
+                };
+                let file = File::open(path).map_err(fail)?;
+                let kind = file.metadata().map_err(fail)?.file_type();
+                if kind.is_dir() {
+                    return Err(Failure::new(format!("{} is a folder", path.display()), "give a file in it"));
+                }
+                Ok(if kind.is_file() { Self::File(file) } else { Self::Pipe(file) })
+            }
+            values::Input::Stdin => {
+                let fail = |e: io::Error| {
+                    Failure::new(
+                        format!("cannot read stdin: {e}"),
+                        "give it something to read: PROGRAM | braidcast send - …",
+                    )
+                };
+                // Its own handle: std's has a buffer that the driver cannot see into.
+                let file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(fail)?);
+                let is_file = file.metadata().map_err(fail)?.file_type().is_file();
+                Ok(if is_file { Self::File(file) } else { Self::Pipe(file) })
+            }
+            values::Input::Udp(address) if address.rtp => {
+                UdpInput::open(address).map(|socket| Self::Rtp(socket, Box::default()))
+            }
+            values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
+            values::Input::Neighbour(neighbour) => {
+                Neighbour::open(neighbour, braidcast_gateway::srt::Direction::Receive, now)
+                    .map(Box::new)
+                    .map(Self::Neighbour)
+            }
+        }
+    }
+
+    /// Where the boundaries between its messages come from.
+    pub(super) const fn framing(&self) -> Framing {
+        match self {
+            Self::Udp(_) | Self::Rtp(..) | Self::Neighbour(_) => Framing::Datagrams,
+            Self::File(_) | Self::Pipe(_) => Framing::Stream(PLAIN_MESSAGE),
+        }
+    }
+
+    /// Has the driver tell when it can be read; files always can.
+    pub(super) fn register(&self, driver: &mut Driver) -> Outcome<Option<InputId>> {
+        let fd = match self {
+            Self::File(_) => return Ok(None),
+            Self::Pipe(file) => file.as_raw_fd(),
+            Self::Udp(socket) | Self::Rtp(socket, _) => socket.as_raw_fd(),
+            Self::Neighbour(neighbour) => neighbour.as_raw_fd(),
+        };
+        driver.register(fd, Direction::Read).map(Some).map_err(|e| broken("the input", &e))
+    }
+}
+
+/// The failure of reading the input `name`.
+pub(super) fn broken(name: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("reading {name} failed: {error}"), "check the device or the program that it comes from")
+}
