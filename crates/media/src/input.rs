@@ -263,6 +263,7 @@ impl Input {
                 kind: Kind::Data,
                 reference: true,
                 continues: false,
+                more: false,
                 pid: 0,
                 runs: vec![Run::one(self.next_index, false)],
                 bytes: block.to_vec(),

@@ -99,6 +99,8 @@ pub struct Unit {
     /// The rest of a frame whose beginning is the unit of the same PID before it: a frame that was too
     /// large for one, that stopped growing for a while, that was long in coming, or that has several PES packets.
     pub continues: bool,
+    /// The frame is not complete with this unit: a unit that [`continues`](Self::continues) it follows.
+    pub more: bool,
     /// The PID, 0 for [`Kind::Data`], the first packet's PID for a group of tables.
     pub pid: u16,
     /// Places of the unit's packets in the input, in ascending order; never empty. For

@@ -255,5 +255,7 @@ fn a_picture_that_is_long_in_coming_leaves_in_parts() {
     demux.finish(now);
     units.extend(core::iter::from_fn(|| demux.poll()));
     assert_eq!(kinds(&units, VIDEO), "IiiiiiP");
+    let more: Vec<bool> = units.iter().filter(|unit| unit.pid == VIDEO).map(|unit| unit.more).collect();
+    assert_eq!(more, [true, true, true, true, true, false, false], "the last part says that it is the last");
     assert!(units.iter().all(|unit| unit.last_captured.since(unit.first_captured) <= Duration::from_millis(40)));
 }

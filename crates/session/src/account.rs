@@ -52,7 +52,8 @@ pub struct KindReport {
     pub crowded_out: u64,
     /// Units abandoned after a part was sent, as far as the sender noticed.
     pub abandoned: u64,
-    /// Bytes of the units sent or received.
+    /// Bytes of the units sent or received; of those that nobody misses (program guides, stuffing)
+    /// as they were carried.
     pub bytes: u64,
 }
 

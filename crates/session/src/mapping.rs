@@ -40,21 +40,54 @@ struct Video {
     /// The latest frame that others reference.
     reference: Option<u64>,
     latest: Frame,
+    /// As its first unit said.
+    kind: Kind,
+    is_reference: bool,
+    /// Bytes and messages of it that have come.
+    bytes: u32,
+    parts: u16,
+}
+
+/// A unit's place among the frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// What the transport is to know of the frame.
+    pub(crate) frame: Frame,
+    /// Messages of the frame before this unit's.
+    pub(crate) first_part: u16,
 }
 
 impl Frames {
-    /// Returns what the transport is to know of the unit with this number, which is to be shown at
-    /// `due`.
-    pub(crate) fn next(&mut self, sequence: u64, unit: &Unit, due: Option<Instant>) -> Frame {
+    /// A unit that continues a frame is what the frame's first unit was; if that is not known, it stands for itself.
+    pub(crate) fn adopt(&self, unit: &mut Unit) {
+        if !unit.continues {
+            return;
+        }
+        match self.0.get(&unit.pid) {
+            Some(video) => (unit.kind, unit.reference) = (video.kind, video.is_reference),
+            None => unit.continues = false,
+        }
+    }
+
+    /// Returns the place of the unit with this number, which was [adopted](Self::adopt), goes in `parts` messages, and
+    /// is to be shown at `due`.
+    pub(crate) fn next(&mut self, sequence: u64, unit: &Unit, parts: u16, due: Option<Instant>) -> Place {
         let bytes = u32::try_from(unit.bytes.len()).unwrap_or(u32::MAX);
-        let alone = Frame::alone(sequence, unit.pid, bytes, due);
+        // At least a packet of what is still to come.
+        let more = if unit.more { PACKET as u32 } else { 0 };
+        let alone = Frame::alone(sequence, unit.pid, bytes.saturating_add(more), due);
         if !unit.kind.is_video() {
-            return alone;
+            return Place { frame: alone, first_part: 0 };
         }
         let before = self.0.get(&unit.pid).copied();
         if let Some(video) = self.0.get_mut(&unit.pid).filter(|_| unit.continues) {
-            video.latest.bytes = video.latest.bytes.saturating_add(bytes);
-            return video.latest;
+            let first_part = video.parts;
+            video.parts = video.parts.saturating_add(parts);
+            video.bytes = video.bytes.saturating_add(bytes);
+            video.latest.bytes = video.bytes.saturating_add(more);
+            // It is played as it came in.
+            video.latest.due = due;
+            return Place { frame: video.latest, first_part };
         }
         let before = before.filter(|_| unit.kind != Kind::I);
         let (chain, reference) = before.map_or((None, None), |video| (video.chain, video.reference));
@@ -71,9 +104,13 @@ impl Frames {
             chain: own(needed_by == NeededBy::Rest, chain),
             reference: own(needed_by != NeededBy::Nothing, reference),
             latest,
+            kind: unit.kind,
+            is_reference: unit.reference,
+            bytes,
+            parts,
         };
         self.0.insert(unit.pid, video);
-        latest
+        Place { frame: latest, first_part: 0 }
     }
 }
 
@@ -92,6 +129,11 @@ pub(crate) const fn stream(kind: Kind, reference: bool) -> u16 {
         Kind::B if reference => 4,
         Kind::P | Kind::B | Kind::Other => 5,
     }
+}
+
+/// Returns `true` for what is bulky and missed by none: program guides, carousels, stuffing.
+pub(crate) const fn is_missed_by_none(kind: Kind, reference: bool) -> bool {
+    matches!(kind, Kind::Other) && !reference
 }
 
 /// The priority of a stream, 0 first.
@@ -169,6 +211,7 @@ mod tests {
             kind,
             reference,
             continues: false,
+            more: false,
             pid,
             runs: vec![Run::one(0, false)],
             bytes: vec![0; PACKET],
@@ -177,7 +220,7 @@ mod tests {
             pts: None,
             dts: None,
         };
-        let told = (0..).zip(units).map(|(n, it)| frames.next(n, &unit(it), None));
+        let told = (0..).zip(units).map(|(n, it)| frames.next(n, &unit(it), 1, None).frame);
         told.map(|frame| (frame.needs, frame.group, frame.needed_by)).collect()
     }
 
@@ -244,6 +287,7 @@ mod tests {
             kind: Kind::I,
             reference: true,
             continues: false,
+            more: false,
             pid: 256,
             runs: vec![Run::one(0, false)],
             bytes: vec![0; 4 * PACKET],
@@ -252,13 +296,21 @@ mod tests {
             pts: None,
             dts: None,
         };
-        let first = frames.next(0, &unit, None);
-        unit.continues = true;
-        let rest = frames.next(1, &unit, None);
-        assert_eq!((rest.id, rest.group, rest.needs), (first.id, 0, None));
-        assert_eq!(rest.bytes, 2 * first.bytes);
+        unit.more = true;
+        let first = frames.next(0, &unit, 2, None).frame;
+        assert_eq!(first.bytes as usize, 5 * PACKET, "at least a packet is still to come");
+        // What its later slices say is not what it is.
+        (unit.continues, unit.more, unit.kind, unit.reference) = (true, false, Kind::P, false);
+        frames.adopt(&mut unit);
+        assert_eq!((unit.kind, unit.reference), (Kind::I, true));
+        let Place { frame: rest, first_part } = frames.next(1, &unit, 1, None);
+        assert_eq!((rest.id, rest.group, rest.needs, first_part), (first.id, 0, None, 2));
+        assert_eq!(rest.bytes as usize, 8 * PACKET);
         (unit.continues, unit.kind) = (false, Kind::P);
-        assert_eq!(frames.next(2, &unit, None).needs, Some(0));
+        assert_eq!(frames.next(2, &unit, 1, None).frame.needs, Some(0));
+        (unit.continues, unit.pid) = (true, 257);
+        frames.adopt(&mut unit);
+        assert!(!unit.continues, "its beginning is not known");
     }
 
     #[test]
@@ -272,6 +324,7 @@ mod tests {
             kind: Kind::I,
             reference: true,
             continues: false,
+            more: false,
             pid: 256,
             bytes: (0..1501 * PACKET).map(|n| n as u8).collect(),
             runs,

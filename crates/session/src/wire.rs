@@ -30,7 +30,8 @@ const END: u8 = 2;
 const FEEDBACK: u8 = 3;
 
 const FLAG_EARLY: u16 = 0x01;
-const FLAG_UNPACKS: u16 = 0x02;
+/// 0x02 was that of packets whose null packets were packed as others are.
+const FLAG_UNPACKS: u16 = 0x04;
 
 /// Bounds indexes and times, so that sums of them stay far from overflow: 2⁵³, which is 285 years of µs.
 const MAX_NUMBER: u64 = 1 << 53;
@@ -82,7 +83,7 @@ pub struct Clock {
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
-/// |  Version = 1  |   Type = 3    |             0             |P|E|
+/// |  Version = 1  |   Type = 3    |            0            |P|0|E|
 /// +---------------+---------------+-------------------------------+
 /// |   Units captured so far of each kind, as the sender last said |
 /// \                                                               \

@@ -125,6 +125,7 @@ impl Source<'_> {
             kind: if is_key { Kind::I } else { Kind::P },
             reference: true,
             continues: false,
+            more: false,
             pid: PID,
             runs: vec![Run { first, count: packets as u32, null: false }],
             bytes: (first..self.packets).flat_map(packet).collect(),

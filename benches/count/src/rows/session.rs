@@ -201,6 +201,7 @@ fn frame(n: u64, captured: Instant) -> Unit {
         kind,
         reference: kind != Kind::B,
         continues: false,
+        more: false,
         pid: 256,
         runs: vec![Run { first: n * packets, count: packets as u32, null: false }],
         bytes,

@@ -70,6 +70,7 @@ impl Shot {
             kind: self.kind.kind(),
             reference: self.kind.is_reference(),
             continues: false,
+            more: false,
             pid: self.pid(),
             runs: vec![Run { first: self.first, count: self.packets, null: false }],
             bytes,

@@ -3,6 +3,24 @@ use super::{Codec, PACKET, Packet};
 use crate::unit::{Kind, Run, Unit};
 use braidcast_core::Instant;
 
+/// What a unit is of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    pub(crate) kind: Kind,
+    pub(crate) reference: bool,
+    /// The frame began before it.
+    pub(crate) continues: bool,
+    /// The frame goes on behind it.
+    pub(crate) more: bool,
+}
+
+impl Share {
+    /// All of a frame, or what is none.
+    pub(crate) const fn whole(kind: Kind) -> Self {
+        Self { kind, reference: true, continues: false, more: false }
+    }
+}
+
 /// A unit that is still growing: packets of one PID.
 #[derive(Debug)]
 pub(crate) struct Assembly {
@@ -95,8 +113,9 @@ impl Assembly {
         stream.drain(..self.pes.map_or(0, |pes| pes.header).min(stream.len()));
     }
 
-    /// The unit, with `nulls` (ascending runs of null packets) sorted in. `continues`: its frame began before it.
-    pub(crate) fn finish(mut self, kind: Kind, reference: bool, continues: bool, nulls: &mut Vec<Run>) -> Unit {
+    /// The unit, with `nulls` (ascending runs of null packets) sorted in.
+    pub(crate) fn finish(mut self, share: Share, nulls: &mut Vec<Run>) -> Unit {
+        let Share { kind, reference, continues, more } = share;
         if !nulls.is_empty() {
             self.runs.append(nulls);
             self.runs.sort_unstable_by_key(|run| run.first);
@@ -105,6 +124,7 @@ impl Assembly {
             kind,
             reference,
             continues: continues && kind.is_video(),
+            more: more && kind.is_video(),
             pid: self.pid,
             runs: self.runs,
             bytes: self.bytes,

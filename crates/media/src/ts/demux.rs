@@ -1,4 +1,4 @@
-use super::assembly::Assembly;
+use super::assembly::{Assembly, Share};
 use super::gather::Gather;
 use super::psi::Tables;
 use super::stream::{MAX_SMALL, Shared, Stream};
@@ -201,7 +201,7 @@ impl Demux {
 
     fn close_tables(&mut self) {
         if let Some(group) = self.open_tables.take() {
-            let unit = group.finish(Kind::Tables, true, false, &mut self.gather.nulls);
+            let unit = group.finish(Share::whole(Kind::Tables), &mut self.gather.nulls);
             self.gather.unit(unit);
         }
     }
@@ -209,7 +209,7 @@ impl Demux {
     fn close(&mut self, pid: u16) {
         let Self { streams, gather, found, stream, patience, .. } = self;
         if let Some(of_pid) = streams.get_mut(&pid) {
-            of_pid.close(&mut Shared { gather, found, bytes: stream, patience: *patience });
+            of_pid.close(false, &mut Shared { gather, found, bytes: stream, patience: *patience });
         }
     }
 

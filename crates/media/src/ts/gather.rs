@@ -49,6 +49,7 @@ impl Gather {
             kind: Kind::Other,
             reference: false,
             continues: false,
+            more: false,
             pid: NULL_PID,
             runs: core::mem::take(&mut self.nulls),
             bytes: Vec::new(),

@@ -1,9 +1,9 @@
 //! One PID: the unit that grows there, and what is known of its frames.
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, Share};
 use super::gather::Gather;
 use super::small::Small;
-use super::{Codec, PACKET, Packet};
+use super::{Codec, PACKET, Packet, PesHeader};
 use crate::nal::{Av1, Found, Picture, Scanner, Syntax};
 use crate::unit::Kind;
 use braidcast_core::Instant;
@@ -17,6 +17,8 @@ pub(super) const MAX_SMALL: usize = 64 * PACKET;
 const START_CODE: usize = 4;
 /// Packets at its beginning by which an AV1 frame is known.
 const AV1_HEAD: usize = 4;
+/// How long the first null packet of a unit waits for others.
+const STUFFING_WAITS: Duration = Duration::from_millis(100);
 /// Presentation times wrap here.
 const TIMES: u64 = 1 << 33;
 
@@ -156,12 +158,17 @@ impl Stream {
     pub(super) fn take(&mut self, now: Instant, index: u64, bytes: &[u8; PACKET], codec: Codec, with: &mut Shared<'_>) {
         let packet = Packet::new(bytes);
         if codec != self.codec {
-            self.close(with);
+            self.close(false, with);
             (self.codec, self.video, self.stuffing) = (codec, Video::new(codec), None);
         }
+        let in_picture = self.video.as_ref().is_some_and(Video::is_in_picture);
+        self.scan(&packet, with);
+        let begins = with.found.iter().any(|found| matches!(found, Found::Begins(_)));
         if packet.starts_unit() && self.codec != Codec::Stuffing {
-            self.close(with);
-            if let Some(video) = self.video.as_mut().filter(|video| !video.is_in_picture()) {
+            // A PES packet with a time has a frame that begins in it.
+            let timed = || PesHeader::parse(packet.payload()).is_some_and(|pes| pes.pts.is_some());
+            self.close(in_picture && !begins && !timed(), with);
+            if let Some(video) = self.video.as_mut().filter(|_| !in_picture) {
                 (video.fresh, video.picture) = (true, None);
             }
         } else if let Some(Stuffing::Closed(counter)) = self.stuffing
@@ -170,15 +177,14 @@ impl Stream {
             && packet.counter() == (counter + 1) & 0x0f
         {
             self.stuffing = Some(Stuffing::Meaningless);
+        } else if !begins && self.is_long(now, with.patience) {
+            // Only now it is known that more of it comes.
+            self.close(true, with);
         }
-        let mut taken = false;
-        if self.video.is_some() {
-            taken = self.look(now, index, bytes, with);
-        }
-        if !taken {
+        if !self.cut_at_frames(now, index, bytes, with) {
             self.add(now, index, bytes);
         }
-        self.close_if_complete(now, with);
+        self.close_if_complete(with);
     }
 
     fn add(&mut self, now: Instant, index: u64, bytes: &[u8; PACKET]) {
@@ -186,19 +192,20 @@ impl Stream {
         self.unit.get_or_insert_with(|| Assembly::new(now, &Packet::new(bytes), codec)).add(now, index, bytes);
     }
 
-    /// Looks for frames in a packet of video, and cuts where one begins. Returns `true` if the packet was added.
-    fn look(&mut self, now: Instant, index: u64, bytes: &[u8; PACKET], with: &mut Shared<'_>) -> bool {
-        let packet = Packet::new(bytes);
-        let Some(Video { how: How::Scan(scanner), .. }) = &mut self.video else { return false };
+    /// Looks for frames in a packet of video.
+    fn scan(&mut self, packet: &Packet<'_>, with: &mut Shared<'_>) {
+        with.found.clear();
+        let Some(Video { how: How::Scan(scanner), .. }) = &mut self.video else { return };
         if packet.scrambled() {
-            scanner.restart();
-            return false;
+            return scanner.restart();
         }
         let payload = packet.payload();
-        let header =
-            if packet.starts_unit() { super::pes::PesHeader::parse(payload).map_or(0, |it| it.header) } else { 0 };
-        with.found.clear();
+        let header = if packet.starts_unit() { PesHeader::parse(payload).map_or(0, |it| it.header) } else { 0 };
         scanner.scan(payload.get(header..).unwrap_or_default(), with.found);
+    }
+
+    /// Cuts where a frame begins that was found in a packet. Returns `true` if the packet was added.
+    fn cut_at_frames(&mut self, now: Instant, index: u64, bytes: &[u8; PACKET], with: &mut Shared<'_>) -> bool {
         let mut taken = false;
         for place in 0..with.found.len() {
             match with.found[place] {
@@ -222,35 +229,50 @@ impl Stream {
         if takes {
             self.add(now, index, bytes);
         }
-        self.close(with);
+        self.close(false, with);
         if let Some(video) = &mut self.video {
             (video.picture, video.fresh) = (None, true);
         }
         takes
     }
 
-    /// Closes a unit that is whole, or must not grow or wait any longer.
-    fn close_if_complete(&mut self, now: Instant, with: &mut Shared<'_>) {
+    /// Returns `true` if the frame that grows is too large for one unit, or longer in coming than `patience`.
+    fn is_long(&self, now: Instant, patience: Option<Duration>) -> bool {
+        let Some(unit) = &self.unit else { return false };
+        let age = now.since(unit.first_captured);
+        let known = match &self.video {
+            Some(Video { how: How::Scan(_), picture, .. }) => picture.is_some(),
+            Some(_) => unit.len() >= AV1_HEAD * PACKET,
+            // Null packets that come one by one.
+            None => return self.codec == Codec::Stuffing && age >= STUFFING_WAITS,
+        };
+        unit.len() >= MAX_UNIT || known && patience.is_some_and(|patience| age >= patience)
+    }
+
+    /// Closes a unit that is whole, or must not grow any longer.
+    fn close_if_complete(&mut self, with: &mut Shared<'_>) {
         let Some(unit) = &self.unit else { return };
-        let limit = if self.codec.is_video() || self.codec == Codec::Audio { MAX_UNIT } else { MAX_SMALL };
-        let read = self.video.as_ref().is_some_and(|video| video.picture.is_some());
-        let late = read && with.patience.is_some_and(|patience| now.since(unit.first_captured) >= patience);
+        let limit = match self.codec {
+            codec if codec.is_video() => usize::MAX,
+            Codec::Audio => MAX_UNIT,
+            _ => MAX_SMALL,
+        };
         // A clock reference alone waits for no frame, and a section that stuffing follows for no other.
         let alone = match self.codec {
             Codec::Stuffing => false,
             Codec::Sections | Codec::Other | Codec::Unknown if unit.pes.is_none() => unit.ends_stuffed(),
             _ => !unit.has_payload,
         };
-        if unit.is_whole() || unit.len() >= limit || alone || late {
-            self.close(with);
+        if unit.is_whole() || unit.len() >= limit || alone {
+            self.close(false, with);
         } else if unit.is_stuffed() && self.stuffing != Some(Stuffing::Meaningless) {
             self.stuffing = Some(Stuffing::Closed(unit.counter));
-            self.close(with);
+            self.close(false, with);
         }
     }
 
-    /// Closes the growing unit, if there is one.
-    pub(super) fn close(&mut self, with: &mut Shared<'_>) {
+    /// Closes the growing unit, if there is one. `more`: its frame goes on.
+    pub(super) fn close(&mut self, more: bool, with: &mut Shared<'_>) {
         let Some(unit) = self.unit.take() else { return };
         let small = !self.codec.is_video() && self.codec != Codec::Audio;
         let small = small && self.small.takes(unit.last_captured, unit.len());
@@ -275,7 +297,8 @@ impl Stream {
                 Kind::Other
             }
         };
-        let unit = unit.finish(kind, reference, continues, &mut with.gather.nulls);
+        let share = Share { kind, reference, continues, more };
+        let unit = unit.finish(share, &mut with.gather.nulls);
         with.gather.unit(unit);
     }
 

@@ -10,6 +10,7 @@ fn header(captured_ms: u64, span_ms: u32) -> UnitHeader {
         sequence: 0,
         part: 0,
         parts: 1,
+        more: false,
         captured: captured_ms * 1000,
         span: span_ms * 1000,
         latency: 100_000,

@@ -5,6 +5,7 @@ use crate::clock::{Observed, PeerClock};
 use crate::farewell::Farewell;
 use crate::identity::{Content, Identity};
 use crate::log::LogEntry;
+use crate::mapping;
 use crate::playout::{Arrival, Playout, Release};
 use crate::report::PathHistories;
 use crate::wire::{Bytes, Hello, KINDS, Message, Runs, Start, UnitHeader, WireError};
@@ -32,12 +33,17 @@ pub(crate) struct Taken {
     pub(crate) anew: bool,
     /// The sender asks again whether all is written.
     pub(crate) asks: bool,
+    /// The first stuffing, or what else nobody misses, that comes as it is: the sender does not know that it could be
+    /// packed.
+    pub(crate) is_plain: bool,
 }
 
 /// A unit of which some parts are missing.
 #[derive(Debug)]
 struct Partial {
-    missing: u16,
+    came: u16,
+    /// How many there are; `None` while that is not known.
+    parts: Option<u16>,
     entry: LogEntry,
 }
 
@@ -82,6 +88,7 @@ pub(crate) struct Stream {
     remains: Option<Playout>,
     early: bool,
     partial: BTreeMap<u32, Partial>,
+    plain_seen: bool,
     /// Of the last unit.
     pub(crate) latency: Option<Duration>,
     /// The sender said that this was all.
@@ -118,6 +125,7 @@ impl Stream {
             remains: None,
             early,
             partial: BTreeMap::new(),
+            plain_seen: false,
             latency: None,
             ended: false,
             closed: None,
@@ -132,6 +140,7 @@ impl Stream {
         self.closed = None;
         self.heard = (0, now);
         self.addresses.clear();
+        self.plain_seen = false;
         self.paths.restart();
         let restarted = self.incarnation != hello.incarnation;
         if self.reliable {
@@ -300,7 +309,10 @@ impl Stream {
         match Message::parse(message)? {
             Message::Unit { header, .. } if header.reliable != self.reliable => Err(WireError::Field("reliability")),
             Message::Unit { header, runs, bytes } => {
-                Ok(Taken { entry: self.take_unit(now, path, header, runs, bytes), ..Taken::default() })
+                let is_plain = mapping::is_missed_by_none(header.kind, header.reference)
+                    && matches!(bytes, Bytes::Plain(_))
+                    && !core::mem::replace(&mut self.plain_seen, true);
+                Ok(Taken { entry: self.take_unit(now, path, header, runs, bytes), is_plain, ..Taken::default() })
             }
             Message::Clock(clock) => {
                 let observed = self.clock.observe(now, clock.sent, clock.rtt);
@@ -364,7 +376,9 @@ impl Stream {
         }
         let on_time = arrival == Arrival::OnTime;
         self.paths.arrived(path.0, on_time);
-        self.account.counts.bytes[header.kind.index()] += bytes.len() as u64;
+        let missed_by_none = mapping::is_missed_by_none(header.kind, header.reference);
+        let counted = if missed_by_none { bytes.carried() } else { bytes.len() };
+        self.account.counts.bytes[header.kind.index()] += counted as u64;
         let due = Playout::due(&header, offset);
         let latency = Duration::from_micros(u64::from(header.latency));
         self.latency = (!header.reliable).then_some(latency);
@@ -381,7 +395,8 @@ impl Stream {
             on_time,
             used: arrival != Arrival::Late,
         };
-        let whole = if header.parts == 1 { entry } else { self.take_part(header.parts, entry)? };
+        let is_all = header.parts == 1 && !header.more;
+        let whole = if is_all { entry } else { self.take_part((!header.more).then_some(header.parts), entry)? };
         let counts = &mut self.account.counts;
         let outcome = if whole.on_time { &mut counts.on_time } else { &mut counts.late };
         outcome[whole.kind.index()] += 1;
@@ -389,14 +404,17 @@ impl Stream {
         Some(whole)
     }
 
-    /// Adds a part to its unit; gives the unit if that was the last one.
-    fn take_part(&mut self, parts: u16, entry: LogEntry) -> Option<LogEntry> {
-        let unit = self
-            .partial
-            .entry(entry.sequence)
-            .or_insert(Partial { missing: parts, entry: LogEntry { bytes: 0, ..entry } });
-        unit.missing -= 1;
+    /// Adds a part to its unit, which has as many as `parts` if that is known; gives the unit if that was the last one.
+    fn take_part(&mut self, parts: Option<u16>, entry: LogEntry) -> Option<LogEntry> {
+        let unit = self.partial.entry(entry.sequence).or_insert(Partial {
+            came: 0,
+            parts: None,
+            entry: LogEntry { bytes: 0, ..entry },
+        });
+        unit.came = unit.came.saturating_add(1);
+        unit.parts = parts.or(unit.parts);
         unit.entry = LogEntry {
+            pts: unit.entry.pts.or(entry.pts),
             bytes: unit.entry.bytes + entry.bytes,
             captured: unit.entry.captured.min(entry.captured),
             due: unit.entry.due.min(entry.due),
@@ -404,7 +422,7 @@ impl Stream {
             used: unit.entry.used && entry.used,
             ..entry
         };
-        if unit.missing == 0 {
+        if unit.parts == Some(unit.came) {
             return self.partial.remove(&entry.sequence).map(|unit| unit.entry);
         }
         if self.partial.len() > MAX_PARTIAL {

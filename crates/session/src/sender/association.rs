@@ -2,6 +2,7 @@
 
 use super::given_up::GivenUp;
 use super::recent::Recent;
+use super::transmit::Named;
 use super::{Phase, Sender};
 use crate::event::Event;
 use crate::farewell::Farewell;
@@ -139,9 +140,9 @@ impl Sender {
         self.transfer.ask();
         let latency = self.options.latency;
         for recent in self.newest.take() {
-            let Recent { sequence, frame, handed, ref unit } = recent;
+            let Recent { sequence, place, handed, ref unit } = recent;
             let of_use = unit.first_captured + latency > now;
-            let (parts, named) = (mapping::parts(unit), (sequence, Some(frame)));
+            let (parts, named) = (mapping::parts(unit), Named { sequence, place: Some(place) });
             let taken = of_use && self.transmit(now, unit, parts.as_deref(), named, handed).is_ok();
             self.keep(now, Recent { handed: handed || taken, ..recent });
         }

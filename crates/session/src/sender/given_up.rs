@@ -1,9 +1,11 @@
 use super::Sender;
+use super::transmit::Named;
 use crate::mapping::{self, CONTROL};
 use crate::wire::{self, PPID};
 use braidcast_core::Instant;
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{Reliability, SendOptions, Why};
+use std::collections::VecDeque;
 
 /// Packets that will not come, for a receiver that asked to be told.
 #[derive(Debug, Default)]
@@ -42,15 +44,46 @@ impl GivenUp {
     }
 }
 
+/// Frames that were counted as discarded lately: one of several messages counts once.
+#[derive(Debug, Default)]
+pub(super) struct Counted(VecDeque<u64>);
+
+impl Counted {
+    /// Frames remembered: more than have messages in a send buffer at a time.
+    const MOST: usize = 512;
+
+    /// Returns `true` if `frame` was not counted yet; now it is.
+    pub(super) fn is_first(&mut self, frame: u64) -> bool {
+        if self.0.contains(&frame) {
+            return false;
+        }
+        if self.0.len() == Self::MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(frame);
+        true
+    }
+}
+
+/// What SCTP calls a message: the unit's number, 40 bits, how far it is from that of its frame's first
+/// unit, and its kind.
+pub(super) fn context(named: Named, kind: Kind) -> u64 {
+    let distance = named.sequence.saturating_sub(named.frame()).min(u64::from(u16::MAX));
+    named.sequence << 24 | distance << 8 | kind.index() as u64
+}
+
 impl Sender {
-    /// SCTP abandoned a message of ours. A unit of several parts counts once.
+    /// SCTP abandoned a message of ours. A frame of several counts once.
     pub(super) fn abandoned(&mut self, ppid: u32, context: u64, sent: bool, why: Option<Why>) {
-        let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
-        if ppid != PPID || kind >= Kind::ALL.len() || self.last_abandoned.replace(sequence) == Some(sequence) {
+        let (sequence, distance, kind) = (context >> 24, context >> 8 & 0xffff, (context & 0xff) as usize);
+        if ppid != PPID || kind >= Kind::ALL.len() {
             return;
         }
         if let Some(unit) = self.newest.find(sequence) {
             self.given_up.note(unit);
+        }
+        if !self.counted.is_first(sequence.saturating_sub(distance)) {
+            return;
         }
         let counts = &mut self.account.counts;
         if sent {

@@ -25,10 +25,11 @@ use braidcast_media::Unit;
 use braidcast_rate::RateGuide;
 use braidcast_sctp::{Association, AssociationId, CloseReason, Code, Endpoint, Event as Sctp};
 use core::time::Duration;
-use given_up::GivenUp;
+use given_up::{Counted, GivenUp};
 use recent::{Newest, Recent};
 use std::collections::VecDeque;
 use transfer::{Resumption, Transfer};
+use transmit::Named;
 
 /// How often the clock is told and the paths are measured.
 const TICK: Duration = Duration::from_millis(200);
@@ -70,8 +71,8 @@ pub struct Sender {
     /// Bytes of a unit that was given back.
     wanted_room: Option<usize>,
     next_sequence: u64,
-    last_abandoned: Option<u64>,
     given_up: GivenUp,
+    counted: Counted,
     /// The receiver understands packets that are packed.
     packs: bool,
     frames: mapping::Frames,
@@ -172,8 +173,8 @@ impl Sender {
             stopping: false,
             wanted_room: None,
             next_sequence: 0,
-            last_abandoned: None,
             given_up: GivenUp::default(),
+            counted: Counted::default(),
             packs: false,
             frames: mapping::Frames::default(),
             newest: Newest::default(),
@@ -204,7 +205,7 @@ impl Sender {
     /// receiver that has said where the stream goes on: push it again after [`Event::Room`]. After
     /// [`finish`](Self::finish) and after the end, units are counted as unsent.
     #[must_use = "a unit that comes back has not been sent"]
-    pub fn push(&mut self, now: Instant, unit: Unit) -> Option<Unit> {
+    pub fn push(&mut self, now: Instant, mut unit: Unit) -> Option<Unit> {
         self.now = self.now.max(now);
         let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
         let parts = mapping::parts(&unit);
@@ -215,34 +216,40 @@ impl Sender {
                 return Some(unit);
             }
         }
+        self.frames.adopt(&mut unit);
         let kind = unit.kind.index();
-        self.account.counts.captured[kind] += 1;
+        self.account.counts.captured[kind] += u64::from(!unit.continues);
         self.input_bytes += unit.bytes.len() as u64;
         if let Some(chooser) = &mut self.chooser {
             chooser.on_unit(now.since(unit.first_captured));
         }
         self.look_at(now, &unit);
-        let (sequence, bytes) = (self.next_sequence, unit.bytes.len() as u64);
+        let sequence = self.next_sequence;
         let stream = tell::number(&self.identity);
-        self.options.events.tell(now, stream, || {
-            let latency = (!self.options.reliable).then_some(self.options.latency);
-            tell::captured(sequence, &unit, parts.as_ref().map_or(1, Vec::len), latency)
-        });
-        let frame = self.frames.next(sequence, &unit, Some(unit.first_captured + self.options.latency));
-        let handed = if over {
-            false
-        } else {
-            self.next_sequence += 1;
-            self.transmit(now, &unit, parts.as_deref(), (sequence, Some(frame)), false).is_ok()
-        };
+        let count = parts.as_ref().map_or(1, Vec::len);
+        if !unit.continues {
+            self.options.events.tell(now, stream, || {
+                let latency = (!self.options.reliable).then_some(self.options.latency);
+                tell::captured(sequence, &unit, count, latency)
+            });
+        }
+        let due = Some(unit.first_captured + self.options.latency);
+        let place = self.frames.next(sequence, &unit, u16::try_from(count).unwrap_or(u16::MAX), due);
+        self.next_sequence += 1;
+        let named = Named { sequence, place: Some(place) };
+        let taken = if over { None } else { self.transmit(now, &unit, parts.as_deref(), named, false).ok() };
+        let handed = taken.is_some();
         if handed || (self.phase == Phase::Waiting && !over) {
-            self.account.counts.bytes[kind] += bytes;
-            self.keep(now, Recent { sequence, frame, handed, unit });
+            // What nobody misses, as it is carried: stuffing is packed away.
+            let bytes = taken.filter(|_| mapping::is_missed_by_none(unit.kind, unit.reference));
+            self.account.counts.bytes[kind] += bytes.unwrap_or(unit.bytes.len()) as u64;
+            self.keep(now, Recent { sequence, place, handed, unit });
         } else {
-            self.account.counts.unsent[kind] += 1;
-            self.options.events.tell(now, stream, || tell::unsent(sequence, unit.kind));
             // A part may have been taken.
-            self.last_abandoned = self.next_sequence.checked_sub(1);
+            if self.counted.is_first(place.frame.id) {
+                self.account.counts.unsent[kind] += 1;
+                self.options.events.tell(now, stream, || tell::unsent(place.frame.id, unit.kind));
+            }
             self.given_up.note(&unit);
         }
         self.pump(now);
@@ -382,7 +389,7 @@ impl Sender {
             let unit = unit.clone();
             let sequence = self.next_sequence;
             self.next_sequence += 1;
-            if self.transmit(now, &unit, None, (sequence, None), true).is_err() {
+            if self.transmit(now, &unit, None, Named { sequence, place: None }, true).is_err() {
                 break;
             }
             self.transfer.advance();

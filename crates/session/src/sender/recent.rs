@@ -1,7 +1,7 @@
 use super::Sender;
+use crate::mapping::Place;
 use braidcast_core::Instant;
 use braidcast_media::Unit;
-use braidcast_sctp::Frame;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -11,8 +11,8 @@ pub(super) struct Recent {
     pub(super) sequence: u64,
     /// An association has had it.
     pub(super) handed: bool,
-    /// What the transport is told of it.
-    pub(super) frame: Frame,
+    /// Its place among the frames.
+    pub(super) place: Place,
     pub(super) unit: Unit,
 }
 
@@ -32,7 +32,7 @@ impl Newest {
         latency: Duration,
         limit: usize,
         recent: Recent,
-        mut dropped: impl FnMut(&Unit),
+        mut dropped: impl FnMut(&Recent),
     ) {
         self.bytes += recent.unit.bytes.len();
         self.units.push_back(recent);
@@ -41,7 +41,7 @@ impl Newest {
             if let Some(oldest) = self.units.pop_front() {
                 self.bytes -= oldest.unit.bytes.len();
                 if !oldest.handed {
-                    dropped(&oldest.unit);
+                    dropped(&oldest);
                 }
             }
         }
@@ -59,10 +59,12 @@ impl Newest {
         core::mem::take(&mut self.units)
     }
 
-    /// How many units of each kind there are, by [`Kind::index`](braidcast_media::Kind::index).
+    /// How many frames of each kind, or other units, began in them, by
+    /// [`Kind::index`](braidcast_media::Kind::index).
     pub(super) fn count(&self) -> [u64; crate::wire::KINDS] {
         let mut counts = [0; crate::wire::KINDS];
-        self.units.iter().for_each(|recent| counts[recent.unit.kind.index()] += 1);
+        let begin = self.units.iter().filter(|recent| !recent.unit.continues);
+        begin.for_each(|recent| counts[recent.unit.kind.index()] += 1);
         counts
     }
 
@@ -78,10 +80,10 @@ impl Sender {
             return self.transfer.push_sent(recent.unit);
         }
         let (latency, limit) = (self.options.latency, self.options.buffer);
-        let counts = &mut self.account.counts;
-        self.newest.push(now, latency, limit, recent, |unit| {
+        let (counts, counted) = (&mut self.account.counts, &mut self.counted);
+        self.newest.push(now, latency, limit, recent, |Recent { place, unit, .. }| {
             let kind = unit.kind.index();
-            counts.unsent[kind] += 1;
+            counts.unsent[kind] += u64::from(counted.is_first(place.frame.id));
             counts.bytes[kind] = counts.bytes[kind].saturating_sub(unit.bytes.len() as u64);
         });
     }

@@ -204,6 +204,7 @@ mod tests {
             kind: Kind::Data,
             reference: true,
             continues: false,
+            more: false,
             pid: 0,
             runs: vec![Run::one(index, false)],
             bytes: bytes.to_vec(),

@@ -1,22 +1,35 @@
 use super::Sender;
-use crate::mapping::{self, CONTROL, Part};
+use super::given_up::context;
+use crate::mapping::{self, CONTROL, Part, Place};
 use crate::playout::GRACE;
 use crate::wire::{self, Clock, Hello, PPID, SESSION_VERSION, Start, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
-use braidcast_sctp::{Frame, MessagePriority, Reliability, SendError, SendOptions};
+use braidcast_sctp::{MessagePriority, Reliability, SendError, SendOptions};
 use core::time::Duration;
 
 /// A clock message older than this would tell nothing new.
 const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
 
+/// A unit's number, and its place among the frames, which a reliable session does not know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named {
+    pub(super) sequence: u64,
+    pub(super) place: Option<Place>,
+}
+
+impl Named {
+    /// The number of the frame that the unit is of: that of its first unit.
+    pub(super) fn frame(&self) -> u64 {
+        self.place.map_or(self.sequence, |place| place.frame.id)
+    }
+}
+
 /// What the messages of one unit share, and which of them this is.
 #[derive(Clone, Copy, Debug)]
 struct Envelope {
-    sequence: u64,
-    /// What the transport is told of the unit; `None` in a reliable session.
-    frame: Option<Frame>,
+    named: Named,
     part: u16,
     parts: u16,
     again: bool,
@@ -84,25 +97,27 @@ impl Sender {
     }
 
     /// Hands the messages of a unit to the association: one, or one for each of the `parts`.
-    /// `again`: an earlier association had it.
+    /// `again`: an earlier association had it. Returns as how many bytes it is carried.
     pub(super) fn transmit(
         &mut self,
         now: Instant,
         unit: &Unit,
         parts: Option<&[Part]>,
-        (sequence, frame): (u64, Option<Frame>),
+        named: Named,
         again: bool,
-    ) -> Result<(), SendError> {
+    ) -> Result<usize, SendError> {
+        let first = named.place.map_or(0, |place| place.first_part);
         let Some(parts) = parts else {
-            let envelope = Envelope { sequence, frame, part: 0, parts: 1, again };
+            let envelope = Envelope { named, part: first, parts: first.saturating_add(1), again };
             return self.transmit_part(now, &envelope, unit, &unit.runs, &unit.bytes);
         };
-        let count = u16::try_from(parts.len()).unwrap_or(u16::MAX);
-        for (part, piece) in (0..count).zip(parts) {
-            let envelope = Envelope { sequence, frame, part, parts: count, again };
-            self.transmit_part(now, &envelope, unit, &piece.runs, &unit.bytes[piece.bytes.clone()])?;
+        let count = first.saturating_add(u16::try_from(parts.len()).unwrap_or(u16::MAX));
+        let mut carried = 0;
+        for (part, piece) in (first..count).zip(parts) {
+            let envelope = Envelope { named, part, parts: count, again };
+            carried += self.transmit_part(now, &envelope, unit, &piece.runs, &unit.bytes[piece.bytes.clone()])?;
         }
-        Ok(())
+        Ok(carried)
     }
 
     fn transmit_part(
@@ -112,22 +127,23 @@ impl Sender {
         unit: &Unit,
         runs: &[Run],
         bytes: &[u8],
-    ) -> Result<(), SendError> {
+    ) -> Result<usize, SendError> {
         let (captured, span) = capture_times(unit, runs);
         let header = UnitHeader {
             kind: unit.kind,
             reference: unit.reference,
             reliable: self.options.reliable,
             again: envelope.again,
-            sequence: envelope.sequence as u32,
+            sequence: envelope.named.frame() as u32,
             part: envelope.part,
             parts: envelope.parts,
+            more: unit.more && envelope.named.place.is_some(),
             captured: captured.as_micros(),
             span: micros(span),
             latency: if self.options.reliable { 0 } else { micros(self.options.latency) },
             pts: unit.pts,
         };
-        wire::write_unit(&mut self.message, &header, runs, bytes, self.packs);
+        let carried = wire::write_unit(&mut self.message, &header, runs, bytes, self.packs);
         let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
         // So late the receiver still hands it out, if it knows its elementary stream.
         let grace = if unit.reference && unit.kind != Kind::Data { GRACE } else { Duration::ZERO };
@@ -136,13 +152,14 @@ impl Sender {
             ppid: PPID,
             unordered: !self.options.reliable,
             deadline: (!self.options.reliable).then(|| unit.first_captured + self.options.latency + grace),
-            context: envelope.sequence << 8 | unit.kind.index() as u64,
+            context: context(envelope.named, unit.kind),
             priority: MessagePriority::new(mapping::priority(stream).index() as u8).unwrap_or(MessagePriority::LAST),
-            frame: envelope.frame.filter(|_| !self.options.reliable),
+            frame: envelope.named.place.map(|place| place.frame).filter(|_| !self.options.reliable),
             ..SendOptions::default()
         };
         let association = self.id.and_then(|id| self.endpoint.association_mut(id)).ok_or(SendError::Closing)?;
-        association.send(now, &self.message, how)
+        association.send(now, &self.message, how)?;
+        Ok(carried)
     }
 }
 

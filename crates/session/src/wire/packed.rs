@@ -32,11 +32,14 @@ const MOST_FOR_A_BYTE: usize = NULLS_PER_PACKET as usize + 1;
 /// +---------------+---------------+---------------+---------------+
 /// |       Bytes 1 to 3 of the packet              |    Hole at    |
 /// +---------------+---------------+---------------+---------------+
-/// |    Length     |  Bytes 4 and on without the hole ...
+/// |    Length     |  Byte, if the PID is 0x1fff   |
+/// +---------------+---------------+---------------+---------------+
+/// |  Bytes 4 and on without the hole ...
 /// +---------------+---------------+---------------+---------------+
 /// ```
 ///
-/// The hole begins so far behind the header, and is as many bytes of 0xff.
+/// The hole begins so far behind the header, and is as many bytes of 0xff, or in a null packet, whose contents
+/// multiplexers choose as they like, of the byte that is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed<'a> {
     count: usize,
@@ -49,12 +52,21 @@ const fn following(header: [u8; 3]) -> [u8; 3] {
     [first & !0x40, second, third & 0xc0 | 0x10 | third.wrapping_add(1) & 0x0f]
 }
 
-/// The longest run of stuffing in the body of a packet: where it begins, and its length.
-fn hole(body: &[u8]) -> (usize, usize) {
-    let (mut longest, mut at) = ((0, 0), 0);
+/// Longest hole of a null packet, so that it still stands for no more than it may.
+const MOST_OF_A_NULL: usize = 178;
+
+/// Returns `true` if a header is that of a null packet.
+const fn is_null(header: [u8; 3]) -> bool {
+    header[0] & 0x1f == 0x1f && header[1] == 0xff
+}
+
+/// The longest run of stuffing in the body of a packet: where it begins, its length, and its byte, which may be any if
+/// the packet is a null packet.
+fn hole(body: &[u8], null: bool) -> (usize, usize, u8) {
+    let (mut longest, mut at) = ((0, 0, STUFFING), 0);
     for run in body.chunk_by(|a, b| a == b) {
-        if run[0] == STUFFING && run.len() > longest.1 {
-            longest = (at, run.len());
+        if (null || run[0] == STUFFING) && run.len() > longest.1 {
+            longest = (at, run.len().min(if null { MOST_OF_A_NULL } else { BODY }), run[0]);
         }
         at += run.len();
     }
@@ -72,13 +84,15 @@ pub(super) fn pack<'p>(out: &mut Vec<u8>, nulls: usize, packets: impl Iterator<I
         let (Some(&[SYNC, header @ ..]), Some(body)) = (packet.first_chunk::<4>(), packet.get(4..PACKET)) else {
             break;
         };
-        if header == following(before) {
+        let null = is_null(header);
+        if header == following(before) && !null {
             out[start + place / 8] |= 0x80 >> (place % 8);
             out.extend_from_slice(body);
         } else {
-            let (at, length) = hole(body);
+            let (at, length, byte) = hole(body, null);
             out.extend_from_slice(&header);
             out.extend_from_slice(&[at as u8, length as u8]);
+            out.extend(null.then_some(byte));
             out.extend_from_slice(&body[..at]);
             out.extend_from_slice(&body[at + length..]);
         }
@@ -107,6 +121,11 @@ impl<'a> Packed<'a> {
         self.count * PACKET
     }
 
+    /// Bytes that stand for them.
+    pub const fn carried(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns `true` if there are no packets.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
@@ -115,11 +134,11 @@ impl<'a> Packed<'a> {
     /// Appends the packets to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         out.reserve(self.len());
-        for Piece { header, front, hole, back } in self.read().into_iter().flatten().flatten() {
+        for Piece { header, front, hole, byte, back } in self.read().into_iter().flatten().flatten() {
             out.push(SYNC);
             out.extend_from_slice(&header);
             out.extend_from_slice(front);
-            out.resize(out.len() + hole, STUFFING);
+            out.resize(out.len() + hole, byte);
             out.extend_from_slice(back);
         }
     }
@@ -135,6 +154,7 @@ struct Piece<'a> {
     header: [u8; 3],
     front: &'a [u8],
     hole: usize,
+    byte: u8,
     back: &'a [u8],
 }
 
@@ -150,18 +170,20 @@ struct Pieces<'a> {
 impl<'a> Pieces<'a> {
     fn piece(&mut self) -> Option<Piece<'a>> {
         let follows = self.bits.get(self.place / 8)? << (self.place % 8) & 0x80 != 0;
-        let (header, at, hole) = if follows {
-            (following(self.before), BODY, 0)
+        let (header, at, hole, byte) = if follows {
+            (following(self.before), BODY, 0, STUFFING)
         } else {
             let (&[first, second, third, at, hole], rest) = self.rest.split_first_chunk()?;
+            let header = [first, second, third];
+            let (byte, rest) = if is_null(header) { rest.split_first()? } else { (&STUFFING, rest) };
             self.rest = rest;
-            ([first, second, third], usize::from(at), usize::from(hole))
+            (header, usize::from(at), usize::from(hole), *byte)
         };
         let behind = BODY.checked_sub(at + hole)?;
         let (front, rest) = self.rest.split_at_checked(at)?;
         let (back, rest) = rest.split_at_checked(behind)?;
         (self.before, self.rest) = (header, rest);
-        Some(Piece { header, front, hole, back })
+        Some(Piece { header, front, hole, byte, back })
     }
 }
 
@@ -228,12 +250,24 @@ mod tests {
         let mut out = vec![7];
         let one = packet(true, 0, 0);
         assert!(!pack(&mut out, 0, [&one[..]].into_iter()));
-        let null = braidcast_media::ts::NULL_PACKET;
-        assert!(!pack(&mut out, 0, [&null[..]; 3].into_iter()));
+        let tables = [&[0x47, 0x40, 0, 0x10][..], &[0xff; BODY]].concat();
+        assert!(!pack(&mut out, 0, [&tables[..]; 3].into_iter()), "5 bytes for 188");
         let no_packet = [0x33; PACKET];
         assert!(!pack(&mut out, 0, [&one[..], &no_packet[..]].into_iter()));
         assert_eq!(out, [7]);
-        assert!(unpacked(3, &[0, 0x1f, 0xff, 0x10, 0, 184]).is_none());
+        assert!(unpacked(1, &[0, 0x1f, 0xff, 0x10, 0, 184, 0xff]).is_none());
+    }
+
+    #[test]
+    fn null_packets_of_any_one_byte_are_packed_away() {
+        let mut packets = Vec::new();
+        for counter in 0..64 {
+            packets.extend_from_slice(&[0x47, 0x1f, 0xff, 0x10 | counter & 15]);
+            packets.resize(packets.len() + BODY, counter);
+        }
+        let mut out = Vec::new();
+        assert!(pack(&mut out, 0, packets.chunks(PACKET)));
+        assert_eq!((out.len(), unpacked(64, &out).unwrap() == packets), (8 + 64 * (6 + BODY - MOST_OF_A_NULL), true));
     }
 
     #[test]

@@ -13,6 +13,7 @@ const FLAG_PTS: u8 = 0x02;
 const FLAG_RELIABLE: u8 = 0x04;
 const FLAG_AGAIN: u8 = 0x08;
 const FLAG_PACKED: u8 = 0x10;
+const FLAG_MORE: u8 = 0x20;
 
 /// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
 pub const MAX_PACKETS: u64 = 1 << 16;
@@ -30,7 +31,7 @@ pub(crate) const RUN: usize = 16;
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +---------------+---------------+---------------+---------------+
-/// |  Version = 1  |   Type = 0    |     Kind      |Flags|C|A|L|T|R|
+/// |  Version = 1  |   Type = 0    |     Kind      |Fla|M|C|A|L|T|R|
 /// +---------------+---------------+---------------+---------------+
 /// |                     Unit sequence number                      |
 /// +-------------------------------+-------------------------------+
@@ -63,7 +64,9 @@ pub(crate) const RUN: usize = 16;
 /// numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
 /// this one, plus one if its packets are null packets; and its length in packets. The first run's
 /// gap is zero. There are at most [`NULLS_PER_PACKET`] null packets for each packet that is
-/// carried. A unit too large for a message goes in several parts, each of which stands on its own.
+/// carried. A unit too large for a message goes in several parts, each of which stands on its own,
+/// and so does a frame that takes long to come in. M: more parts follow than are counted yet; only a
+/// part without it says how many there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitHeader {
     /// What the unit holds.
@@ -78,8 +81,10 @@ pub struct UnitHeader {
     pub sequence: u32,
     /// Which part of the unit this is, from 0.
     pub part: u16,
-    /// How many parts the unit has, at least 1.
+    /// How many parts the unit has, at least 1; as far as known, if there are [`more`](Self::more).
     pub parts: u16,
+    /// More parts may follow than `parts` counts.
+    pub more: bool,
     /// When the part's first packet was captured, µs of the sender's clock.
     pub captured: u64,
     /// Time from the first to the last packet, µs.
@@ -105,6 +110,14 @@ impl Bytes<'_> {
         match self {
             Self::Plain(bytes) => bytes.len(),
             Self::Packed(packets) => packets.len(),
+        }
+    }
+
+    /// As how many they were carried.
+    pub const fn carried(&self) -> usize {
+        match self {
+            Self::Plain(bytes) => bytes.len(),
+            Self::Packed(packets) => packets.carried(),
         }
     }
 
@@ -180,6 +193,7 @@ pub(super) fn parse_unit(mut reader: Reader<'_>) -> Result<Message<'_>, WireErro
         sequence,
         part,
         parts,
+        more: flags & FLAG_MORE != 0,
         captured,
         span,
         latency,
@@ -222,8 +236,8 @@ fn check_runs(kind: Kind, packed: bool, mut runs: Runs<'_>) -> Result<Bytes<'_>,
 ///
 /// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for.
 /// If more null packets are left out than a message may leave out, the first of them are carried like
-/// others.
-pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8], packed: bool) {
+/// others. Returns as how many bytes the packets are carried.
+pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8], packed: bool) -> usize {
     out.clear();
     let mut w = Writer::new(out);
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
@@ -231,7 +245,8 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
     w.u8(flag(header.reference, FLAG_REFERENCE)
         | flag(header.pts.is_some(), FLAG_PTS)
         | flag(header.reliable, FLAG_RELIABLE)
-        | flag(header.again, FLAG_AGAIN));
+        | flag(header.again, FLAG_AGAIN)
+        | flag(header.more, FLAG_MORE));
     w.u32(header.sequence);
     w.u16(header.part);
     w.u16(header.parts);
@@ -250,13 +265,15 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
         number(&mut w, u64::from(run.count));
         at = run.end();
     }
+    let start = out.len();
     if header.kind == Kind::Data {
-        return w.bytes(bytes);
+        out.extend_from_slice(bytes);
+        return bytes.len();
     }
     let nulls = shown().filter(|(_, run)| run.null).map(|(_, run)| run.count as usize).sum();
     if packed && packed::pack(out, nulls, carried(runs, bytes)) {
         out[3] |= FLAG_PACKED;
-        return;
+        return out.len() - start;
     }
     let mut w = Writer::new(out);
     let mut rest = bytes;
@@ -271,6 +288,7 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
         }
     }
     w.bytes(rest);
+    out.len() - start
 }
 
 /// The runs as they are written, and whether each was one of null packets: so many of the first
@@ -324,6 +342,7 @@ mod tests {
         sequence: 7,
         part: 0,
         parts: 1,
+        more: false,
         captured: 1_000_000,
         span: 40_000,
         latency: 500_000,

@@ -2,6 +2,8 @@
 
 use crate::common::*;
 use braidcast_core::Rng;
+use braidcast_media::ts::PACKET;
+use braidcast_media::{Kind, Run, Unit};
 use braidcast_session::{Receiver, ReceiverOptions, Report, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Loss;
@@ -117,4 +119,66 @@ fn a_receiver_that_is_back_counts_on_where_the_old_one_stopped() {
     assert!(on_time * 100 > captured * 85, "{on_time} of {captured}: {:?}", report.kinds);
     let lately: Vec<_> = report.recent.iter().map(|it| (it.captured, it.on_time)).collect();
     assert!(lately.iter().all(|(captured, on_time)| captured == on_time), "{:?}", report.recent);
+}
+
+/// The same stream from an encoder whose frames take long to come: each goes in units of at most 20 packets.
+fn in_parts(units: Units) -> Units {
+    let mut parts = Vec::new();
+    for (ready, unit) in units {
+        let (packets, span) = (unit.runs[0].count, unit.last_captured.since(unit.first_captured));
+        let most = if unit.kind.is_video() { 20 } else { packets };
+        for first in (0..packets).step_by(most as usize) {
+            let count = most.min(packets - first);
+            let at = |packet: u32| unit.first_captured + span * packet / packets;
+            let part = Unit {
+                // Later slices may be of another kind.
+                kind: if first > 0 && unit.kind == Kind::I { Kind::P } else { unit.kind },
+                continues: first > 0,
+                more: first + count < packets,
+                runs: vec![Run { first: unit.first_index() + u64::from(first), count, null: false }],
+                bytes: unit.bytes[first as usize * PACKET..(first + count) as usize * PACKET].to_vec(),
+                first_captured: at(first),
+                last_captured: at(first + count),
+                ..unit.clone()
+            };
+            parts.push((ready.max(at(first + count)), part));
+        }
+    }
+    parts
+}
+
+#[test]
+fn a_frame_that_goes_in_parts_counts_once_whole_or_not_at_all() {
+    let seconds = 10;
+    for rate in [4_000_000, 900_000] {
+        let links = [LinkModel::wire(rate, ms(20))];
+        let units = in_parts(camera(seconds));
+        assert!(units.iter().filter(|(_, unit)| unit.continues).count() > 200);
+        let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), units.clone(), &links);
+        scene.run_to_end(ms(30_000));
+        let (sink, now) = (scene.sink(), scene.net.now());
+        let came: std::collections::BTreeSet<u64> = indexes(&sink.bytes).into_iter().collect();
+        for (kind, frames) in [(Kind::I, 10), (Kind::P, 80), (Kind::B, 160)] {
+            // By what the frame's first part is.
+            let mut whole: Vec<(Kind, bool)> = Vec::new();
+            for (_, unit) in units.iter().filter(|(_, unit)| unit.kind.is_video()) {
+                let here = unit.packets().all(|(index, _)| came.contains(&index));
+                match whole.last_mut().filter(|_| unit.continues) {
+                    Some((_, all)) => *all &= here,
+                    None => whole.push((unit.kind, here)),
+                }
+            }
+            let whole = whole.into_iter().filter(|it| *it == (kind, true)).count() as u64;
+            let line = sink.kind(kind);
+            assert_eq!((line.captured, line.on_time + line.late_of_use), (frames, whole), "{rate}: {line:?}");
+            let report = scene.source().sender.report(now);
+            let line = report.kinds.iter().find(|line| line.kind == kind.name()).unwrap();
+            // It hears once a second what came.
+            let heard = sink.kind(kind).on_time.saturating_sub(line.on_time);
+            assert!(line.captured == frames && heard <= 30, "{rate}: {line:?}");
+            let lost = line.late + line.given_up + line.missing;
+            assert!(lost == 0 || rate < 1_000_000, "{rate}: {line:?}");
+            adds_up(&report, "sender");
+        }
+    }
 }

@@ -69,6 +69,7 @@ impl Source {
             kind,
             reference: true,
             continues: false,
+            more: false,
             pid: 256,
             runs: vec![Run { first, count, null: false }],
             bytes: bytes.collect(),

@@ -48,6 +48,7 @@ fn multiplexed(streams: &[(u16, Vec<Shot>)]) -> Units {
             kind,
             reference,
             continues: false,
+            more: false,
             pid,
             runs: vec![Run { first, count: packets, null: false }],
             bytes: (first..first + u64::from(packets)).flat_map(packet).collect(),

@@ -58,8 +58,20 @@ mod tests {
     fn unit(kind: Kind, began: u64, ended: u64) -> Unit {
         let (first_captured, last_captured) = (Instant::from_millis(began), Instant::from_millis(ended));
         let (pid, runs, bytes) = (256, Vec::new(), Vec::new());
-        let continues = false;
-        Unit { kind, reference: true, continues, pid, runs, bytes, first_captured, last_captured, pts: None, dts: None }
+        let (continues, more) = (false, false);
+        Unit {
+            kind,
+            reference: true,
+            continues,
+            more,
+            pid,
+            runs,
+            bytes,
+            first_captured,
+            last_captured,
+            pts: None,
+            dts: None,
+        }
     }
 
     #[test]

@@ -110,6 +110,7 @@ impl Camera {
             kind: Kind::P,
             reference: true,
             continues: false,
+            more: false,
             pid: PID,
             runs: vec![Run { first, count: packets as u32, null: false }],
             bytes: (first..self.packets).flat_map(packet).collect(),
