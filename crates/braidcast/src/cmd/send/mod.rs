@@ -84,6 +84,7 @@ struct Session {
     interrupted: bool,
     /// `true` if it is a file that both ends can find again.
     resumable: bool,
+    latency: Duration,
     /// What the receiver has of the file is being compared.
     past: Option<Past>,
     reliable: bool,
@@ -218,6 +219,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         finishing: false,
         interrupted: false,
         resumable,
+        latency: args.latency,
         past: None,
         reliable,
         silent: false,
@@ -284,12 +286,13 @@ impl Session {
     fn feed(&mut self, now: Instant) -> Outcome {
         let (sender, intake) = (&mut self.sender, &mut self.intake);
         self.source.pump(now, |unit| {
-            intake.see(&unit);
+            intake.see(now, &unit);
             sender.push(now, unit)
         })?;
         if let Some(words) = self.intake.words(&self.source).filter(|_| !self.reliable) {
             self.live.note(words);
         }
+        self.warn_if_slow(now);
         self.source.watch(now, &mut self.driver)?;
         self.source.tell(&self.live);
         if self.source.ended() && !self.finishing {
@@ -299,6 +302,20 @@ impl Session {
             self.sender.finish(now);
         }
         Ok(())
+    }
+
+    /// Says so if the input of a live stream takes longer than the latency.
+    fn warn_if_slow(&mut self, now: Instant) {
+        // A recording is read ahead, and what waited for a receiver says nothing.
+        if self.reliable || !self.connected || self.source.is_recording() || !self.intake.is_slow(self.latency) {
+            return;
+        }
+        let rtts = self.sender.report(now).paths.into_iter().filter_map(|path| path.min_rtt_ms);
+        let one_way = rtts.fold(f64::INFINITY, f64::min) / 2e3;
+        let one_way = Duration::try_from_secs_f64(one_way).unwrap_or_default();
+        if let Some(words) = self.intake.too_slow(self.latency, one_way) {
+            self.live.warn(words);
+        }
     }
 
     /// Returns `true` if there were any.
