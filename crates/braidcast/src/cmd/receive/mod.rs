@@ -370,6 +370,9 @@ impl Session {
 
     /// A stream has its turn: says what of it is there.
     fn offered(&mut self, now: Instant, id: ChannelId, offer: &Offer) -> Outcome {
+        if !offer.reliable {
+            self.plan.check_live(&offer.name)?;
+        }
         if self.rooms.get(&id).is_none_or(|room| room.failed) {
             // Those that made room for others are forgotten.
             let known: Vec<_> = self.receiver.channels().map(|(id, _)| id).collect();

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Streams at a time if each has a name of its own choice.
 const MOST: usize = 64;
 
+/// Endings of files that players take for something else than MPEG-TS.
+const CONTAINERS: [&str; 8] = ["mp4", "m4v", "m4a", "mov", "mkv", "webm", "avi", "flv"];
+
 /// What `OUTPUT`, `--accept` and their flags come to.
 pub(super) struct Plan {
     outputs: Vec<Output>,
@@ -64,7 +67,12 @@ impl Plan {
                 "put {name} into each FILE",
             ));
         }
-        Ok(())
+        if self.segment.is_some() { all.into_iter().try_for_each(takes_live) } else { Ok(()) }
+    }
+
+    /// Refuses a live stream whose recording would be named after another format than its own.
+    pub(super) fn check_live(&self, name: &str) -> Outcome {
+        self.outputs_of(name).into_iter().try_for_each(takes_live)
     }
 
     /// Returns `true` if each stream has an output by its own name.
@@ -119,6 +127,39 @@ impl Plan {
     }
 }
 
+/// What is live is recorded as the MPEG-TS that it is.
+fn takes_live(output: &Output) -> Outcome {
+    let Output::File(path) = output else { return Ok(()) };
+    let ending = path.extension().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if !CONTAINERS.contains(&ending.as_str()) {
+        return Ok(());
+    }
+    let fragments =
+        if matches!(&*ending, "mp4" | "m4v" | "m4a" | "mov") { " -movflags frag_keyframe+empty_moov" } else { "" };
+    Err(Failure::usage(
+        format!("live streams are recorded as MPEG-TS, and {} is named after another format", path.display()),
+        format!(
+            "record {}, or have ffmpeg make the file: braidcast receive … - | ffmpeg -i - -c copy{fragments} {}",
+            path.with_extension("ts").display(),
+            path.display()
+        ),
+    ))
+}
+
 fn is_named(output: &Output) -> bool {
     matches!(output, Output::File(path) if Place::is_named(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_stream_is_not_recorded_under_the_name_of_another_format() {
+        let refused = |name: &str| takes_live(&Output::File(name.into())).err().map(|failure| failure.to_string());
+        assert_eq!([refused("a/show.ts"), refused("show"), refused("show.m2ts")], [None, None, None]);
+        let mp4 = refused("a/Show.MP4").unwrap();
+        assert!(mp4.contains("a/Show.MP4 is named after another format"), "{mp4}");
+        assert!(refused("{name}.mkv").is_some());
+    }
 }
