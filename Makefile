@@ -1,6 +1,6 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
-MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-bindings more-systems more-asan more-tsan more-miri more-formal
+MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-bindings more-systems more-asan more-tsan more-miri more-formal
 .PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz fuzz-smoke soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -337,6 +337,8 @@ more-fuzz:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory fuzz FUZZ_TIME=60
 more-encode:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory encode
+more-inputs:
+	@tools/steps.py 1200 env BRAIDCAST_ALL_INPUTS=1 cargo test --locked -p braidcast --test it inputs::
 more-bindings:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory bindings
 more-systems:

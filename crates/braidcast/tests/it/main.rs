@@ -14,6 +14,7 @@ mod figures;
 mod help;
 mod hostile;
 mod identities;
+mod inputs;
 mod interfaces;
 mod lab;
 mod live;
