@@ -22,6 +22,7 @@
 #define TOGETHER 3 /* a few ticks after the last disturbance both ends have the client's association */
 #define PLACE 4    /* and the server has no other of that client */
 #define WITNESS 5  /* the client never has another association than the first (violated) */
+#define DENIED 6   /* no newcomer ever says that its end has not the older one (violated) */
 #ifndef CLAIM
 #define CLAIM FORGED
 #endif
@@ -59,6 +60,7 @@
 #define PONG 8
 #define BYE 16    /* ABORT, in a record if its sender has keys */
 #define LOST 32   /* ABORT in clear with the T packet (RFC 9260 §8.4) */
+#define TELL 64   /* in a record of one that asks: if the server has main, too (secure/inquiry.rs) */
 #define RECORDS (PING | PONG)
 
 byte client[IDS + 1], server[IDS + 1];
@@ -67,7 +69,15 @@ byte main = 1;   /* the client's association that its application knows */
 byte question;   /* the one that asks for it (endpoint/succession.rs ask) */
 /* Doubt at the client about main, at the server about each (assoc/protect.rs, Doubt). */
 bool c_doubt, c_wait, c_newcomer;
+#ifdef TODAY
 bool s_doubt[IDS + 1], s_wait[IDS + 1], s_newcomer[IDS + 1];
+#else
+/* Which newcomer said that the client has it not. Its answer is reliable, and follows the proof: it
+   goes with SEAL here. */
+byte denied[IDS + 1];
+byte said[IDS + 1]; /* in the SEAL of each: those that the client had, as bits */
+bool told;          /* in the TELL: the server had main */
+#endif
 byte forge = FORGE, fades = FADES, drops = DROPS, late = LATE, crash = CRASH;
 bool fade_up, fade_down;
 byte late_id; short late_up, late_down;
@@ -83,10 +93,53 @@ byte ticks, fresh;
 #define ALL(it) (it(1) && it(2) && it(3) && it(4))
 #endif
 #define STILL(id) (up[id] == 0 && down[id] == 0)
+#ifdef TODAY
 #define RESTS(id) (!s_wait[id])
+#else
+#define RESTS(id) (denied[id] == 0)
+#endif
 #define HAS_NONE(id) (server[id] == NONE)
 #define IS_TAKEN(id) (!IS_FREE(id))
 #define ONLY_MAIN(id) (id == main || server[id] != FULL)
+
+#define HAS(id) (1 << (id))
+
+#ifdef TODAY
+#define SEAL_UP(id) SEND_UP(id, SEAL)
+#else
+#if IDS == 3
+#define OF_CLIENT ((client[1] == FULL) * 2 + (client[2] == FULL) * 4 + (client[3] == FULL) * 8)
+#else
+#define OF_CLIENT ((client[1] == FULL) * 2 + (client[2] == FULL) * 4 + (client[3] == FULL) * 8 + (client[4] == FULL) * 16)
+#endif
+#define SEAL_UP(id) if :: fade_up :: else -> up[id] = up[id] | SEAL; said[id] = OF_CLIENT fi
+#endif
+
+/* Numbers are used again, what both ends call an association is not: what was said about the number
+   before is about another one. */
+inline forget_said(id)
+{
+#ifdef TODAY
+	skip
+#else
+	if :: up[1] & SEAL -> said[1] = said[1] | HAS(id) :: else fi;
+	if :: up[2] & SEAL -> said[2] = said[2] | HAS(id) :: else fi;
+	if :: up[3] & SEAL -> said[3] = said[3] | HAS(id) :: else fi
+#if IDS == 4
+	; if :: up[4] & SEAL -> said[4] = said[4] | HAS(id) :: else fi
+#endif
+#endif
+}
+
+/* The client begins an association that asks (endpoint/succession.rs ask). */
+inline ask()
+{
+	take_free();
+	if
+	:: IS_FREE(fresh) -> question = fresh; client[question] = HALF; forget_said(question); SEND_UP(question, OPEN)
+	:: else
+	fi; fresh = 0
+}
 
 /* The client: `main` has no doubt any more, or is over, so nothing has to be asked (tend_succession). */
 inline stop_asking()
@@ -105,8 +158,27 @@ inline end_main()
 #if CLAIM == ALIVE
 	assert(!(client[main] == FULL && server[main] == FULL));
 #endif
+#ifndef TODAY
+	SEND_UP(main, BYE);
+#endif
 	client[main] = NONE; main = 0;
 	stop_asking()
+}
+
+/* The association is gone; whom it was to succeed is doubted no more (succession.rs release). */
+inline leave_server(id)
+{
+#ifdef TODAY
+	server[id] = NONE; s_doubt[id] = false; s_wait[id] = false; s_newcomer[id] = false
+#else
+	server[id] = NONE; denied[id] = 0;
+	if :: denied[1] == id -> denied[1] = 0 :: else fi;
+	if :: denied[2] == id -> denied[2] = 0 :: else fi;
+	if :: denied[3] == id -> denied[3] = 0 :: else fi
+#if IDS == 4
+	; if :: denied[4] == id -> denied[4] = 0 :: else fi
+#endif
+#endif
 }
 
 inline end_at_server(id)
@@ -114,7 +186,10 @@ inline end_at_server(id)
 #if CLAIM == ALIVE
 	assert(!(client[id] == FULL && server[id] == FULL));
 #endif
-	server[id] = NONE; s_doubt[id] = false; s_wait[id] = false; s_newcomer[id] = false
+#ifndef TODAY
+	SEND_DOWN(id, BYE); /* In a record: a peer that is there after all connects again. */
+#endif
+	leave_server(id)
 }
 
 inline take_free()
@@ -126,8 +201,9 @@ inline take_free()
 	od
 }
 
-/* The newcomer `id` has proved who it is (succession.rs succeed): the older ones of the same peer
-   have to show that they live. */
+/* The client's last key message. The newcomer `id` has proved who it is, and says which of the
+   older ones of the same peer its end has not: of those a record is awaited (succession.rs succeed,
+   handle_inquiry). It is told in turn if this end has main. */
 inline prove_at_server(id)
 {
 	server[id] = FULL;
@@ -136,34 +212,54 @@ inline prove_at_server(id)
 	do
 	:: j <= IDS ->
 		if
-		:: j != id && server[j] == FULL ->
-			s_doubt[j] = true; s_wait[j] = true; s_newcomer[j] = true;
-			SEND_DOWN(j, PING);
+		:: j != id && server[j] == FULL && !(said[id] & HAS(j)) ->
+			denied[j] = id; SEND_DOWN(j, PING);
+#if CLAIM == DENIED
+			assert(false)
+#endif
 		:: else
 		fi;
 		j++
 	:: else -> break
 	od;
-	j = 0
+	j = 0; said[id] = 0;
+	told = main != 0 && server[main] == FULL; SEND_DOWN(id, TELL)
 #endif
 }
 
-/* A record opened at the server: doubt ends (assoc/guarded.rs handle_guarded). */
+/* A record opened at the server (assoc/guarded.rs handle_guarded). Beside a newcomer doubt stays, as
+   the record may have been under way. */
 inline record_at_server(id)
 {
+#ifdef TODAY
 	if :: server[id] == HALF -> prove_at_server(id) :: else fi;
 	s_doubt[id] = false; s_wait[id] = false; s_newcomer[id] = false
+#else
+	if
+	:: server[id] == HALF -> prove_at_server(id)
+	:: server[id] == FULL && (packet & SEAL) -> told = main != 0 && server[main] == FULL; SEND_DOWN(id, TELL)
+	:: else
+	fi
+#endif
 }
 
 /* A packet of which an end has no association (endpoint/stray.rs handle_stray): an ABORT with the
-   T packet, unless another association stands at the same addresses. */
+   T packet; before, unless another association stands at the same addresses. */
 inline stray_at_server(id)
 {
+#ifdef TODAY
 	if :: ALL(HAS_NONE) -> SEND_DOWN(id, LOST) :: else fi
+#else
+	SEND_DOWN(id, LOST)
+#endif
 }
 inline stray_at_client(id)
 {
+#ifdef TODAY
 	if :: main == 0 && question == 0 -> SEND_UP(id, LOST) :: else fi
+#else
+	SEND_UP(id, LOST)
+#endif
 }
 
 inline at_server(id, what)
@@ -181,14 +277,16 @@ inline at_server(id, what)
 	:: what == LOST ->
 		if
 		:: server[id] == HALF -> server[id] = NONE
+#ifdef TODAY
 		:: server[id] == FULL && !s_doubt[id] -> s_doubt[id] = true; s_wait[id] = true; SEND_DOWN(id, PING)
+#endif
 		:: else
 		fi
 	:: else -> /* in a record */
 		if
 		:: server[id] == NONE && what != BYE -> stray_at_server(id)
 		:: server[id] == NONE && what == BYE
-		:: server[id] != NONE && what == BYE -> server[id] = NONE; s_doubt[id] = false; s_wait[id] = false; s_newcomer[id] = false
+		:: server[id] != NONE && what == BYE -> leave_server(id)
 		:: else ->
 			record_at_server(id);
 			if
@@ -205,43 +303,46 @@ inline at_client(id, what)
 	:: what == LOST -> /* assoc/protect.rs doubt_peer */
 		if
 		:: id == main && client[id] == FULL && !c_doubt ->
-			c_doubt = true; c_wait = true;
+			c_doubt = true;
 			SEND_UP(id, PING);
-#ifndef TODAY
-			if /* The end that connected asks by another association. */
-			:: question == 0 -> take_free();
-				if
-				:: IS_FREE(fresh) -> question = fresh; client[question] = HALF; SEND_UP(question, OPEN)
-				:: else
-				fi; fresh = 0
-			:: else
-			fi
+#ifdef TODAY
+			c_wait = true
+#else
+			if :: question == 0 -> ask() :: else fi /* The end that connected asks by another association. */
+		:: id == question -> client[question] = NONE; question = 0; c_wait = false; c_newcomer = false; ask()
 #endif
 		:: else
 		fi
 	:: what != LOST && client[id] == NONE -> if :: what == BYE :: else -> stray_at_client(id) fi
 	:: what == KEYS && client[id] != NONE ->
-		SEND_UP(id, SEAL);
 		if
 		:: client[id] == HALF ->
 			client[id] = FULL;
 			if
-			:: id == question ->
-				c_wait = true; c_newcomer = true;
-				SEND_UP(main, PING)
+			:: id == question -> c_newcomer = true
 			:: else
 			fi
 		:: else
-		fi
+		fi;
+		SEAL_UP(id)
 	:: what != LOST && what != KEYS && client[id] == FULL -> /* in a record */
 		if
 		:: what == PING -> SEND_UP(id, PONG)
+#ifndef TODAY
+		:: what == TELL && id == question && told -> stop_asking()
+		:: what == TELL && id == question && !told -> c_wait = true; SEND_UP(main, PING)
+#endif
+		:: what == BYE && id == main -> client[main] = NONE; main = 0
+		:: what == BYE && id == question -> client[question] = NONE; question = 0; c_wait = false; c_newcomer = false
 		:: else
 		fi;
 		if
-		:: id == main -> stop_asking()
+		:: id == main || main == 0 -> stop_asking()
 		:: else
 		fi
+#ifndef TODAY
+		; if :: what == TELL -> told = false :: else fi
+#endif
 	:: what != LOST && what != KEYS && client[id] == HALF
 	fi
 }
@@ -256,6 +357,7 @@ inline pick(mask)
 	:: mask & 8 -> packet = 8
 	:: mask & 16 -> packet = 16
 	:: mask & 32 -> packet = 32
+	:: mask & 64 -> packet = 64
 	fi
 }
 
@@ -305,7 +407,7 @@ active proctype world()
 		main = 0; question = 0; c_doubt = false; c_wait = false; c_newcomer = false }
 	:: atomic { crash == 2 -> crash = 0;
 		i = 1;
-		do :: i <= IDS -> server[i] = NONE; s_doubt[i] = false; s_wait[i] = false; s_newcomer[i] = false; i++ :: else -> break od; i = 0 }
+		do :: i <= IDS -> leave_server(i); i++ :: else -> break od; i = 0 }
 #endif
 
 	/* ---- timers (assoc/protect.rs handle_key_timeout) ---- */
@@ -329,24 +431,20 @@ active proctype world()
 		}
 	:: atomic { !ALL(RESTS) -> select(i : 1 .. IDS);
 		if
-		:: s_wait[i] && (up[i] & RECORDS) == 0 && (down[i] & RECORDS) == 0 ->
+		:: !RESTS(i) && (up[i] & RECORDS) == 0 && (down[i] & RECORDS) == 0 ->
+#ifdef TODAY
 			s_wait[i] = false;
 #if CLAIM == FORGED
-#ifdef TODAY
 			assert(s_newcomer[i]);
 #endif
 #endif
-#ifdef TODAY
 			end_at_server(i)
-#else
-			if :: s_newcomer[i] -> end_at_server(i) :: else fi
-#endif
 		:: else
 		fi; i = 0 }
 
 	/* ---- the application connects again ---- */
 	:: atomic { main == 0 && !ALL(IS_TAKEN) -> take_free();
-		main = fresh; fresh = 0; client[main] = HALF;
+		main = fresh; fresh = 0; client[main] = HALF; forget_said(main);
 		SEND_UP(main, OPEN);
 #if CLAIM == WITNESS
 	   }
@@ -372,6 +470,10 @@ active proctype world()
 		fi;
 		if
 		:: question != 0 && client[question] == HALF -> SEND_UP(question, OPEN)
+#ifndef TODAY
+		:: question != 0 && client[question] == FULL && !c_wait -> SEAL_UP(question)
+		:: question == 0 && main != 0 && c_doubt -> ask()
+#endif
 		:: else
 		fi;
 		i = 1;

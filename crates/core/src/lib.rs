@@ -21,7 +21,7 @@ mod time;
 mod words;
 
 pub use bytes::{Reader, Truncated, Writer};
-pub use crowd::crowded_out;
+pub use crowd::{Holder, crowded_out};
 pub use lobby::Lobby;
 pub use machine::{Datagram, Ecn, Heard, LATE_WAKE, Machine, PathId, Route, SocketId, Transmit};
 pub use misuse::Misuse;
@@ -30,6 +30,6 @@ pub use rng::Rng;
 pub use roster::{Key, Member, Roster, Turn};
 pub use serial::{Serial, Unwrapper};
 pub use sliding_sum::SlidingSum;
-pub use strangers::{Admission, Prefix, Strangers};
+pub use strangers::{NoRoom, Prefix, Strangers};
 pub use time::Instant;
 pub use words::words;

@@ -20,16 +20,9 @@ impl Prefix {
     }
 }
 
-/// Who may have a place.
+/// Nobody has to go for a newcomer at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Admission<I> {
-    /// There is a free place.
-    Free,
-    /// This one has to go first.
-    InPlaceOf(I),
-    /// Nobody has to go for it at the moment; it may ask again.
-    Full,
-}
+pub struct NoRoom;
 
 /// The places of those who have proved no key yet: connections whose address is proved and whose
 /// key handshake is under way.
@@ -86,15 +79,25 @@ impl<I: Copy + Ord + Debug> Strangers<I> {
         self.by_age.is_empty()
     }
 
-    /// Returns whether one from `host` may have a place at `now`, and who has to go for it.
-    pub fn ask(&self, now: Instant, host: IpAddr) -> Admission<I> {
-        if self.len() < Self::PLACES {
-            return Admission::Free;
-        }
+    /// Makes room for one from `host`. Returns who has to go for it; the pool knows that one no more.
+    ///
+    /// # Errors
+    /// [`NoRoom`]: it may ask again.
+    pub fn make_room(&mut self, now: Instant, host: IpAddr) -> Result<Option<I>, NoRoom> {
+        let Some((id, most, since)) = self.first_to_go() else { return Ok(None) };
         let own = self.networks.get(&Prefix::of(host)).map_or(0, BTreeSet::len);
-        let Some(&(most, _)) = self.crowds.last() else { return Admission::Free };
-        // Of several networks with most places, the one with the oldest stranger; often it is the
-        // oldest of all.
+        if most <= own + 1 && now.since(since) < Self::STAY {
+            return Err(NoRoom);
+        }
+        self.leave(id);
+        Ok(Some(id))
+    }
+
+    /// If all places are taken, the oldest of the networks with most places, how many that one has,
+    /// and when it came.
+    fn first_to_go(&self) -> Option<(I, usize, Instant)> {
+        let &(most, _) = self.crowds.last().filter(|_| self.len() >= Self::PLACES)?;
+        // Often it is the oldest of all.
         let is_crowd = |network: &Prefix| self.networks.get(network).map_or(0, BTreeSet::len) == most;
         let first = self.by_age.values().next().filter(|(_, network, _)| is_crowd(network));
         let oldest_of_crowds = || {
@@ -102,8 +105,8 @@ impl<I: Copy + Ord + Debug> Strangers<I> {
             let oldest = crowds.filter_map(|(_, network)| self.networks.get(network)?.first()).min();
             oldest.and_then(|number| self.by_age.get(number))
         };
-        let Some(&(id, _, since)) = first.or_else(oldest_of_crowds) else { return Admission::Full };
-        if most > own + 1 || now.since(since) >= Self::STAY { Admission::InPlaceOf(id) } else { Admission::Full }
+        let &(id, _, since) = first.or_else(oldest_of_crowds)?;
+        Some((id, most, since))
     }
 
     /// `id`, from `host`, has a place from `now` on.

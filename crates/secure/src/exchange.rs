@@ -133,8 +133,29 @@ pub struct Agreement {
     pub client: Keys,
     /// For those of its server.
     pub server: Keys,
+    /// What both ends may call what the keys are for.
+    pub alias: Alias,
     /// Who is there. At the client this is final; at the server too, as it agrees last.
     pub peer: Peer,
+}
+
+/// What both ends call an association, and nobody else knows: 16 bytes of the TLS exporter, for the
+/// client's direction, of the first key handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Alias(pub [u8; Self::LEN]);
+
+impl Alias {
+    /// Bytes of it.
+    pub const LEN: usize = 16;
+    /// Its kind in the exporter's context ([`Transcript::context`]), behind those of the draft.
+    pub const KIND: u8 = 3;
+}
+
+/// Not the bytes, which a log need not have.
+impl fmt::Debug for Alias {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Alias(..)")
+    }
 }
 
 /// Why there are no keys.

@@ -1,6 +1,7 @@
 //! What protects one association: key messages, records of two epochs at a time, and the change of keys.
 
-use crate::exchange::{Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
+use crate::exchange::{Alias, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
+use crate::inquiry::{Inquiries, Inquiry};
 use crate::{Content, Counts, Limits, Opener, Rejected, Sealer, Spent, Suite};
 use braidcast_core::Instant;
 use core::fmt;
@@ -92,6 +93,9 @@ pub struct Guard {
     old_opener: Option<Opener>,
     old_until: Option<Instant>,
     peer: Option<Peer>,
+    /// Of the first agreement.
+    alias: Option<Alias>,
+    inquiries: Inquiries,
     outbox: VecDeque<Vec<u8>>,
     /// When keys are to be changed; before there are any, when they must be there.
     due: Option<Instant>,
@@ -115,6 +119,8 @@ impl Guard {
             old_opener: None,
             old_until: None,
             peer: None,
+            alias: None,
+            inquiries: Inquiries::default(),
             outbox: VecDeque::new(),
             due: Some(now + limits.patience),
             past: Counts::default(),
@@ -136,6 +142,25 @@ impl Guard {
     /// Who is at the other end, once that is known.
     pub const fn peer(&self) -> Option<Peer> {
         self.peer
+    }
+
+    /// What both ends call it, and nobody else knows, once there are keys.
+    pub const fn alias(&self) -> Option<Alias> {
+        self.alias
+    }
+
+    /// Asks the peer about another association with it, or answers. Nothing goes before all is
+    /// protected.
+    pub fn inquire(&mut self, inquiry: Inquiry) {
+        let Some(epoch) = self.epoch().filter(|_| self.state() == State::Protected) else { return };
+        let mut message = vec![CONTROL | (epoch as u8 & 0x7F)];
+        inquiry.emit(&mut message);
+        self.outbox.push_back(message);
+    }
+
+    /// What the peer asked, or answered.
+    pub fn poll_inquiry(&mut self) -> Option<Inquiry> {
+        self.inquiries.pop()
     }
 
     /// How it is protected, once it is.
@@ -180,6 +205,8 @@ impl Guard {
                 && self.next_sealer.as_ref().is_some_and(|it| it.epoch() as u8 & 0x7F == first & 0x7F)
             {
                 self.confirm(now);
+            } else if let Some(inquiry) = Inquiry::parse(payload).filter(|_| self.state() == State::Protected) {
+                self.inquiries.push(inquiry);
             }
             return Ok(());
         }
@@ -243,6 +270,7 @@ impl Guard {
             return Err(GuardError::Changed);
         }
         self.peer = Some(agreement.peer);
+        self.alias.get_or_insert(agreement.alias);
         let (ours, theirs) = match role {
             Role::Client => (&agreement.client, &agreement.server),
             Role::Server => (&agreement.server, &agreement.client),

@@ -1,7 +1,7 @@
 //! Keys that everybody knows, agreed on by messages as long as those of TLS: for tests, simulations
 //! and fuzzers. Keeps nobody out.
 
-use crate::exchange::{Agreement, Exchange, Method, Peer, Refused, Role, Transcript};
+use crate::exchange::{Agreement, Alias, Exchange, Method, Peer, Refused, Role, Transcript};
 use crate::pure::Pure;
 use crate::{Ciphers, Keys, NONCE, Suite};
 
@@ -89,15 +89,19 @@ impl Exchange for KnownExchange {
             return Ok(None);
         }
         self.given = true;
-        let keys = |sender| {
+        let fill = |sender, kind, bytes: &mut [u8]| {
             // FNV-1a: all of the keys depend on all that was offered, and hide nothing.
             let mix = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-            let mut sum = self.transcript.context(sender, 0).into_iter().fold(mix(0x811c_9dc5, self.method.word), mix);
-            let mut bytes = [0; 32 + 32 + NONCE];
-            for byte in &mut bytes {
+            let context = self.transcript.context(sender, kind);
+            let mut sum = context.into_iter().fold(mix(0x811c_9dc5, self.method.word), mix);
+            for byte in bytes {
                 sum = mix(sum, 0);
                 *byte = (sum >> 24) as u8;
             }
+        };
+        let keys = |sender| {
+            let mut bytes = [0; 32 + 32 + NONCE];
+            fill(sender, 0, &mut bytes);
             let (key, rest) = bytes.split_at(32);
             let (number_key, iv) = rest.split_at(32);
             let len = self.method.suite.key_len();
@@ -106,6 +110,8 @@ impl Exchange for KnownExchange {
                 .ok_or_else(|| Refused::Broken("keys of the wrong length".into()))
         };
         let peer = Peer { fingerprint: None, authenticated: false, listed: None };
-        Ok(Some(Agreement { client: keys(Role::Client)?, server: keys(Role::Server)?, peer }))
+        let mut alias = Alias([0; Alias::LEN]);
+        fill(Role::Client, Alias::KIND, &mut alias.0);
+        Ok(Some(Agreement { client: keys(Role::Client)?, server: keys(Role::Server)?, alias, peer }))
     }
 }

@@ -15,10 +15,12 @@
 pub mod aws;
 mod cipher;
 mod courier;
+mod doubt;
 mod exchange;
 mod guard;
 #[cfg(feature = "tls")]
 pub mod identity;
+mod inquiry;
 #[cfg(feature = "pure")]
 pub mod known;
 #[cfg(feature = "known-peers")]
@@ -39,8 +41,12 @@ pub mod x509;
 
 pub use cipher::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG};
 pub use courier::{Courier, NoFragment, Unacknowledged};
-pub use exchange::{Agreement, Carrier, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
+pub use doubt::{Doubt, Verdict};
+pub use exchange::{
+    Agreement, Alias, Carrier, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript,
+};
 pub use guard::{Guard, GuardError, Standing, State};
+pub use inquiry::Inquiry;
 pub use limits::Limits;
 pub use offer::{Disagreement, Offer, OfferError, Roles};
 pub use options::SecurityOptions;

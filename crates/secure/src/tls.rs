@@ -3,7 +3,7 @@
 //! ML-KEM-768.
 
 use crate::aws::AwsLc;
-use crate::exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
+use crate::exchange::{Agreement, Alias, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 use crate::identity::{Identity, fingerprint};
 use crate::x509::{Authority, Name, Shows};
 use crate::{Ciphers, Keys, NONCE, Suite};
@@ -408,6 +408,8 @@ impl Exchange for TlsExchange {
         let suite = suite.ok_or_else(|| Refused::Broken("a cipher suite that was not offered".into()))?;
         let keys = |sender| keys(connection, &transcript, suite, sender);
         let (client, server) = (keys(Role::Client)?, keys(Role::Server)?);
+        let mut alias = Alias([0; Alias::LEN]);
+        export(connection, &transcript, (Role::Client, Alias::KIND), &mut alias.0)?;
         self.done = true;
         let authenticated = self.seen.authority.is_some() || matches!(self.seen.trust, Trust::Only(_));
         let Shown { key: fingerprint, listed } = self.seen.shown();
@@ -415,17 +417,13 @@ impl Exchange for TlsExchange {
         if let (Some(trust), Some(shown)) = (&self.pins, peer.fingerprint) {
             *lock(trust) = Trust::Only(vec![shown]);
         }
-        Ok(Some(Agreement { client, server, peer }))
+        Ok(Some(Agreement { client, server, alias, peer }))
     }
 }
 
 /// What the exporter says for the records that `sender` sends (draft, "Key Derivation").
 fn keys(connection: &Connection, transcript: &Transcript, suite: Suite, sender: Role) -> Result<Keys, Refused> {
-    let export = |kind: u8, out: &mut [u8]| {
-        let context = transcript.context(sender, kind);
-        let exported = connection.export_keying_material(out, transcript.carrier.label().as_bytes(), Some(&context));
-        exported.map(|_| ()).map_err(|error| Refused::Broken(error.to_string()))
-    };
+    let export = |kind: u8, out: &mut [u8]| export(connection, transcript, (sender, kind), out);
     let len = suite.key_len();
     let (mut key, mut number_key, mut iv) =
         (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]), Zeroizing::new([0; NONCE]));
@@ -434,4 +432,16 @@ fn keys(connection: &Connection, transcript: &Transcript, suite: Suite, sender: 
     export(2, &mut iv[..])?;
     Keys::new(suite, &key[..len], &number_key[..len], *iv)
         .ok_or_else(|| Refused::Broken("keys of the wrong length".into()))
+}
+
+/// What the exporter says of one `kind` for one direction (RFC 8446 §7.5).
+fn export(
+    connection: &Connection,
+    transcript: &Transcript,
+    (sender, kind): (Role, u8),
+    out: &mut [u8],
+) -> Result<(), Refused> {
+    let (label, context) = (transcript.carrier.label().as_bytes(), transcript.context(sender, kind));
+    let exported = connection.export_keying_material(out, label, Some(&context));
+    exported.map(|_| ()).map_err(|error| Refused::Broken(error.to_string()))
 }

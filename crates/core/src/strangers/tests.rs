@@ -9,32 +9,30 @@ fn host(network: u32, host: u32) -> IpAddr {
 }
 
 /// What the pool says to one who asks, and has come of it then.
-fn come(pool: &mut Pool, now: Instant, from: IpAddr, id: u32) -> Admission<u32> {
-    let admission = pool.ask(now, from);
-    if let Admission::InPlaceOf(other) = admission {
-        assert!(pool.leave(other));
-    }
-    if admission != Admission::Full {
+fn come(pool: &mut Pool, now: Instant, from: IpAddr, id: u32) -> Result<Option<u32>, NoRoom> {
+    let room = pool.make_room(now, from);
+    if let Ok(goes) = room {
+        assert!(goes.is_none_or(|other| !pool.leave(other)), "it has left already");
         pool.enter(now, from, id);
     }
-    admission
+    room
 }
 
 #[test]
 fn one_network_takes_no_place_from_another() {
     let (mut pool, at) = (Pool::default(), Instant::from_millis);
     for id in 0..5000 {
-        come(&mut pool, at(u64::from(id)), host(7, id % 250), id);
+        let _room = come(&mut pool, at(u64::from(id)), host(7, id % 250), id);
     }
     assert_eq!(pool.len(), Pool::PLACES);
     for id in 0..100 {
-        let admission = come(&mut pool, at(5001), host(100 + id, 1), 10_000 + id);
-        assert!(matches!(admission, Admission::InPlaceOf(other) if other < 5000), "{admission:?}");
+        let room = come(&mut pool, at(5001), host(100 + id, 1), 10_000 + id);
+        assert!(matches!(room, Ok(Some(other)) if other < 5000), "{room:?}");
     }
     // The crowd goes on asking, and gets only its own places.
     for id in 0..5000 {
-        let admission = come(&mut pool, at(5002 + u64::from(id)), host(7, id % 250), 20_000 + id);
-        assert!(!matches!(admission, Admission::InPlaceOf(10_000..=10_099)), "{admission:?}");
+        let room = come(&mut pool, at(5002 + u64::from(id)), host(7, id % 250), 20_000 + id);
+        assert!(!matches!(room, Ok(Some(10_000..=10_099))), "{room:?}");
     }
 }
 
@@ -52,14 +50,14 @@ fn who_is_far_away_gets_in_within_half_a_minute_whoever_else_comes() {
                 id += 1;
                 number = number.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
                 let from = host(1000 + (number >> 8) % networks, number & 0xFF);
-                if come(&mut pool, now, from, id) == Admission::InPlaceOf(0) {
+                if come(&mut pool, now, from, id) == Ok(Some(0)) {
                     since = None;
                 }
             }
             // A sender repeats its COOKIE ECHO, and begins anew, several times a second.
             if since.is_none() && ms % 331 == 0 {
                 asked += 1;
-                if come(&mut pool, now, host(1, 1), 0) != Admission::Full {
+                if come(&mut pool, now, host(1, 1), 0).is_ok() {
                     since = Some(ms);
                 }
             }
@@ -82,9 +80,9 @@ proptest! {
                 prop_assert_eq!(pool.leave(id), there.remove(&id).is_some());
             } else if !there.contains_key(&id) {
                 match come(&mut pool, now, host(network, id & 0xFF), id) {
-                    Admission::Free => {}
-                    Admission::Full => continue,
-                    Admission::InPlaceOf(other) => prop_assert!(there.remove(&other).is_some()),
+                    Ok(None) => {}
+                    Err(NoRoom) => continue,
+                    Ok(Some(other)) => prop_assert!(there.remove(&other).is_some()),
                 }
                 there.insert(id, network);
             }

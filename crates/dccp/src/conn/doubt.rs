@@ -5,57 +5,46 @@ use super::{Connection, Control, Phase};
 use crate::api::CloseReason;
 use crate::wire::{Reset, ResetCode};
 use braidcast_core::Instant;
-use braidcast_secure::Peer;
-use core::time::Duration;
-
-/// The peer may have lost its state: a Reset in clear says so, or there is a newcomer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Doubt {
-    /// Until then the peer has time to send a record; `None`: it had.
-    until: Option<Instant>,
-    /// A newcomer proved by its key handshake to be the same peer.
-    succeeded: bool,
-    /// When the endpoint is to ask by another connection who is there; of the client.
-    ask: Option<Instant>,
-    /// What was said.
-    reset: Reset,
-}
-
-impl Doubt {
-    /// Time that a peer has, beyond two round trips, to say that it is still there.
-    const LEAST: Duration = Duration::from_millis(300);
-    /// Between two connections that ask who is there.
-    const ASK_EVERY: Duration = Duration::from_secs(1);
-    /// A connection that asks and has come to nothing by then gives way to the next.
-    const ASK_PATIENCE: Duration = Duration::from_secs(8);
-
-    pub(super) fn timeout(&self) -> Option<Instant> {
-        [self.until, self.ask].into_iter().flatten().min()
-    }
-}
+use braidcast_secure::{Alias, Doubt, Inquiry, Peer, Verdict};
 
 impl Connection {
     /// A Reset in clear: the peer may have lost its state, or somebody who sees packets sent it.
     /// Who is there still answers a Sync, which nobody else can. A client asks by a second
     /// connection who is there.
-    pub(super) fn doubt_peer(&mut self, now: Instant, reset: Reset) {
+    pub(super) fn doubt_peer(&mut self, now: Instant) {
         let client = !self.is_server;
-        if let Some(doubt) = self.begin_doubt(now, reset).filter(|_| client) {
-            doubt.ask.get_or_insert(now);
+        if self.doubt().is_some_and(|doubt| doubt.raise(now, client)) {
+            self.time_to_answer(now);
         }
-        self.pace_asking(now);
     }
 
-    /// A newcomer proved by its key handshake to be the same peer: this connection ends unless its
-    /// peer sends a record soon.
-    pub(crate) fn succeed(&mut self, now: Instant) {
-        if self.begin_doubt(now, Reset::new(ResetCode::NO_CONNECTION)).is_none() {
-            return;
+    /// A newcomer proved by its key handshake to be the same peer. It is asked if it has this
+    /// connection, too; and as packets pass, so is whoever is here. `lasting`: it does not only ask.
+    pub(crate) fn succeed(&mut self, now: Instant, lasting: bool) {
+        self.doubt().into_iter().for_each(|doubt| doubt.succeed(lasting));
+        self.time_to_answer(now);
+    }
+
+    /// That newcomer has it not: this connection ends unless its peer sends a record soon.
+    pub(crate) fn deny(&mut self, now: Instant) {
+        if self.doubt().is_some_and(|doubt| doubt.deny()) {
+            self.wait_for_record(now);
         }
+    }
+
+    /// The newcomer is gone, or has this connection as well: there is no doubt left.
+    pub(crate) fn trust(&mut self) {
+        self.doubt().into_iter().for_each(Doubt::dispel);
+    }
+
+    fn doubt(&mut self) -> Option<&mut Doubt> {
+        let is_up = !matches!(self.phase, Phase::Closed { .. });
+        self.protection.as_mut().filter(|_| is_up).map(|it| &mut it.doubt)
+    }
+
+    fn wait_for_record(&mut self, now: Instant) {
         let until = self.time_to_answer(now);
-        if let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) {
-            (doubt.until, doubt.succeeded) = (Some(until), true);
-        }
+        self.doubt().into_iter().for_each(|doubt| doubt.wait_until(until));
     }
 
     /// Asks whoever is there. Returns until when it has time to answer.
@@ -65,51 +54,30 @@ impl Connection {
         now + Doubt::LEAST + self.rtt_or_default() * 2
     }
 
-    fn begin_doubt(&mut self, now: Instant, reset: Reset) -> Option<&mut Doubt> {
-        if matches!(self.phase, Phase::Closed { .. }) {
-            return None;
-        }
-        let doubted = self.protection.as_ref()?.doubt.is_some();
-        let until = if doubted { None } else { Some(self.time_to_answer(now)) };
-        let doubt = &mut self.protection.as_mut()?.doubt;
-        Some(doubt.get_or_insert(Doubt { until, succeeded: false, ask: None, reset }))
+    /// Returns `true` if another connection with the same peer is to be asked now, if there is one.
+    pub(crate) fn look_around(&mut self) -> bool {
+        self.doubt().is_some_and(Doubt::look_around)
     }
 
-    /// Asking costs a handshake, and a Reset in clear costs nobody anything: one a second.
-    fn pace_asking(&mut self, now: Instant) {
-        let Some(it) = &mut self.protection else { return };
-        let earliest = it.asked.map_or(now, |asked| asked + Doubt::ASK_EVERY);
-        if let Some(ask) = it.doubt.as_mut().and_then(|doubt| doubt.ask.as_mut()) {
-            *ask = earliest.max(*ask);
-        }
-    }
-
-    /// Returns `true` if the endpoint is to ask now, by another connection, who is there.
+    /// Returns `true` if the endpoint is to ask now, by one more connection, who is there.
     pub(crate) fn take_question(&mut self, now: Instant) -> bool {
-        if matches!(self.phase, Phase::Closed { .. }) {
-            return false;
-        }
-        let Some(it) = &mut self.protection else { return false };
-        let Some(ask) = it.doubt.as_mut().and_then(|doubt| doubt.ask.as_mut()).filter(|at| **at <= now) else {
-            return false;
-        };
-        *ask = now + Doubt::ASK_PATIENCE;
-        it.asked = Some(now);
-        true
+        self.doubt().is_some_and(|doubt| doubt.take_question(now))
     }
 
     /// The connection that was to ask came to nothing: another one does, if there is still doubt.
     pub(crate) fn ask_again(&mut self, now: Instant) {
-        if let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) {
-            doubt.ask = Some(now);
-        }
-        self.pace_asking(now);
+        self.doubt().into_iter().for_each(|doubt| doubt.ask_again(now));
     }
 
     /// Returns `true` if it is not known at present whether the peer still has its state.
     pub(crate) fn is_doubted(&self) -> bool {
         let is_up = !matches!(self.phase, Phase::Closed { .. });
-        is_up && self.protection.as_ref().is_some_and(|it| it.doubt.is_some())
+        is_up && self.protection.as_ref().is_some_and(|it| it.doubt.is_raised())
+    }
+
+    /// Returns `true` if the connection is over, or about to be.
+    pub(crate) const fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed { .. })
     }
 
     /// Returns `true` if keys protect all that comes and goes.
@@ -122,18 +90,36 @@ impl Connection {
         self.standing().map(|standing| standing.peer)
     }
 
+    /// What both ends call the connection, once it is protected.
+    pub(crate) fn alias(&self) -> Option<Alias> {
+        self.protection.as_ref().and_then(|it| it.alias())
+    }
+
+    /// Asks the peer about another connection with it, or answers.
+    pub(crate) fn inquire(&mut self, inquiry: Inquiry) {
+        self.protection.iter_mut().for_each(|it| it.inquire(inquiry));
+        self.tend_keys();
+    }
+
+    /// What the peer asked, or answered.
+    pub(crate) fn take_inquiry(&mut self) -> Option<Inquiry> {
+        self.protection.as_mut()?.take_inquiry()
+    }
+
     /// When something valid came last.
     pub(crate) const fn heard_at(&self) -> Instant {
         self.last_valid
     }
 
-    /// The time to answer is over.
+    /// Time passed.
     pub(super) fn handle_doubt_timeout(&mut self, now: Instant) {
-        let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) else { return };
-        if doubt.until.take_if(|until| *until <= now).is_some() && doubt.succeeded {
-            let reset = doubt.reset;
-            self.controls.clear();
-            self.closed(CloseReason::Reset(reset, String::new()), false);
+        match self.doubt().map(|doubt| doubt.handle_timeout(now)) {
+            None | Some(Verdict::Wait) => {}
+            Some(Verdict::AskAgain) => self.wait_for_record(now),
+            Some(Verdict::Over) => {
+                self.controls.clear();
+                self.closed(CloseReason::Reset(Reset::new(ResetCode::NO_CONNECTION), String::new()), false);
+            }
         }
     }
 }

@@ -3,15 +3,14 @@
 //! header and options are authenticated with it; so nobody in between ends, slows down or resets a
 //! connection. Key messages go in fragments, as data, before all other data.
 
-use super::doubt::Doubt;
 use super::{Connection, Control, Phase};
 use crate::api::{CloseReason, Event, Options, SecurityOptions};
 use crate::wire::option::kind as option;
 use crate::wire::{Kind, Opt, Packet, Reset, ResetCode, ServiceCode, binding};
 use braidcast_core::{Instant, Rng};
 use braidcast_secure::{
-    Carrier, Content, Courier, Disagreement, Guard, GuardError, HEADER, OVERHEAD, Offer, Opener, PLAIN_HERE,
-    PLAIN_THERE, Refused, Role, Roles, Standing, State, Transcript,
+    Alias, Carrier, Content, Courier, Disagreement, Doubt, Guard, GuardError, HEADER, Inquiry, OVERHEAD, Offer, Opener,
+    PLAIN_HERE, PLAIN_THERE, Refused, Role, Roles, Standing, State, Transcript,
 };
 use core::time::Duration;
 use std::sync::Arc;
@@ -44,10 +43,8 @@ pub(super) struct Protection {
     told: bool,
     /// Why the connection was refused, for the peer's user.
     refusal: Option<String>,
-    /// Doubt that the peer still has its state. A record ends it.
-    pub(super) doubt: Option<Doubt>,
-    /// When another connection was last wanted to find out.
-    pub(super) asked: Option<Instant>,
+    /// Doubt that the peer still has its state.
+    pub(super) doubt: Doubt,
     /// What was in the last record, and what is authenticated with one.
     text: Vec<u8>,
     before: Vec<u8>,
@@ -93,8 +90,7 @@ impl Protection {
             deadline: None,
             told: false,
             refusal: None,
-            doubt: None,
-            asked: None,
+            doubt: Doubt::default(),
             text: Vec::new(),
             before: Vec::new(),
         }))
@@ -122,6 +118,18 @@ impl Protection {
         self.guard.as_ref().is_some_and(|guard| guard.state() == State::Protected)
     }
 
+    pub(super) fn alias(&self) -> Option<Alias> {
+        self.guard.as_ref().and_then(Guard::alias)
+    }
+
+    pub(super) fn inquire(&mut self, inquiry: Inquiry) {
+        self.guard.iter_mut().for_each(|guard| guard.inquire(inquiry));
+    }
+
+    pub(super) fn take_inquiry(&mut self) -> Option<Inquiry> {
+        self.guard.as_mut()?.poll_inquiry()
+    }
+
     fn is_sealing(&self) -> bool {
         self.refusal.is_none() && self.guard.as_ref().is_some_and(Guard::is_sealing)
     }
@@ -142,9 +150,8 @@ impl Protection {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let doubt = self.doubt.as_ref().and_then(Doubt::timeout);
         let guard = self.guard.as_ref().and_then(Guard::poll_timeout);
-        [self.courier.poll_timeout(), guard, self.deadline, doubt].into_iter().flatten().min()
+        [self.courier.poll_timeout(), guard, self.deadline, self.doubt.poll_timeout()].into_iter().flatten().min()
     }
 }
 
@@ -225,7 +232,7 @@ impl Connection {
     }
 
     /// Hands on key messages that wait; lets data flow once it is protected.
-    fn tend_keys(&mut self) {
+    pub(super) fn tend_keys(&mut self) {
         let Some(it) = &mut self.protection else { return };
         let Some(guard) = &mut it.guard else { return };
         while let Some(message) = guard.poll_message() {
@@ -323,7 +330,7 @@ impl Connection {
             authenticated(header, &mut it.before);
             let opened = guard.open_behind(now, &mut it.before, payload, text);
             if opened.is_ok() {
-                it.doubt = None;
+                it.doubt.heard();
                 self.options.events.tell_plain(false, || [header, text.as_slice()]);
             }
             self.tend_keys();
@@ -332,8 +339,8 @@ impl Connection {
         if !it.is_protected() {
             return Opened::Clear;
         }
-        if let Kind::Reset { reset, .. } = packet.header.kind {
-            self.doubt_peer(now, reset);
+        if let Kind::Reset { .. } = packet.header.kind {
+            self.doubt_peer(now);
         }
         Opened::Nothing
     }

@@ -5,6 +5,7 @@ mod half_open;
 mod listen;
 mod places;
 mod ports;
+mod succession;
 
 use crate::api::{CloseReason, ConnectError, Event, ListenError, Options};
 use crate::conn::{Connection, Handshake};
@@ -15,6 +16,7 @@ use braidcast_core::{
     Datagram, Ecn, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, SocketId, Strangers,
     Transmit, Turn,
 };
+use braidcast_secure::Alias;
 use cookie::{CookieJar, Ends};
 use core::time::Duration;
 use half_open::HalfOpen;
@@ -76,6 +78,8 @@ struct Entry {
     asks_for: Option<ConnectionId>,
     /// The one that finds out for it.
     asked_by: Option<ConnectionId>,
+    /// A newcomer proved to be the same peer; this one stays unless that denies it.
+    succeeded_by: Option<ConnectionId>,
 }
 
 impl Member for Entry {
@@ -140,6 +144,8 @@ pub struct Endpoint {
     heard: Heard,
     half_open: HalfOpen,
     ports: Ports,
+    /// Protected ones, by what both ends call them.
+    by_alias: HashMap<Alias, ConnectionId>,
     flows: HashMap<FlowId, Flow>,
     /// The connection of the last packet: often that of the next one too.
     last: Option<(FlowId, ConnectionId)>,
@@ -185,6 +191,7 @@ impl Endpoint {
             heard: Heard::Nothing,
             half_open: HalfOpen::default(),
             ports: Ports::default(),
+            by_alias: HashMap::new(),
             flows: HashMap::new(),
             last: None,
             resting: VecDeque::new(),
@@ -301,9 +308,9 @@ impl Endpoint {
         let half_open = connection.is_half_open();
         self.half_open.count += usize::from(half_open);
         self.ports.begin(flow.local_port);
-        let (proved, asks_for, asked_by) = (false, None, None);
-        let id =
-            self.roster.insert(Entry { connection, flow, half_open, over: false, guest, proved, asks_for, asked_by });
+        let (over, proved, asks_for, asked_by, succeeded_by) = (false, false, None, None, None);
+        let entry = Entry { connection, flow, half_open, over, guest, proved, asks_for, asked_by, succeeded_by };
+        let id = self.roster.insert(entry);
         self.flows.insert(flow, Flow::Connection(id));
         id
     }
@@ -353,7 +360,7 @@ impl Endpoint {
             }
         }
         if self.options.security.is_some() {
-            self.tend_places(now, id);
+            self.tend_succession(now, id);
         }
         let finished = self.connection(id).is_some_and(Connection::is_finished);
         self.roster.set_timer(id);

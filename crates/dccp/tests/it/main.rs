@@ -1,5 +1,6 @@
 //! Tests of the public interface, in one binary: linked once, and run side by side.
 
+mod besieged;
 mod capture;
 mod closing;
 mod common;

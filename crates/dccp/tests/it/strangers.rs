@@ -142,3 +142,28 @@ fn what_a_stranger_says_is_not_shown() {
     let shown = closed(&pair.server_events).map(ToString::to_string).unwrap_or_default();
     assert_eq!(shown, "no secure connection: the other end left before it had proved a key");
 }
+
+/// What a client sent before it crashed may come after it is back. A record alone does not restore
+/// the connection that it has forgotten.
+#[test]
+fn a_record_that_comes_late_keeps_no_connection_that_is_dead() {
+    let mut pair = Pair::connected(&options(), Duplex::both(link(10, 20)));
+    flow(&mut pair, ms(300));
+    let _queued = pair.client_send(b"late");
+    pair.net.set_down(pair.links.0, true);
+    pair.run(ms(30));
+    let late = pair.record.sent(CLIENT).last().unwrap().bytes.clone();
+    pair.net.set_down(pair.links.0, false);
+    let (client, route) = (pair.client, Route::new(SocketId(0), SERVER.parse().unwrap()));
+    pair.client_id = pair.net.with(client, |endpoint, now| {
+        *endpoint = Endpoint::new(options(), Rng::from_seed(9)).unwrap();
+        endpoint.connect(now, route, 0, PORT, SERVICE).unwrap()
+    });
+    pair.client_events.clear();
+    pair.until(ms(2000), "the newcomer", |pair| pair.client_events.contains(&Event::Connected));
+    pair.run(ms(60));
+    assert_eq!(closed(&pair.server_events), None, "the old one is doubted, no more");
+    pair.inject(pair.server, &late);
+    pair.until(ms(3000), "the old one goes", |pair| closed(&pair.server_events).is_some());
+    assert!(flow(&mut pair, ms(500)) > 5);
+}

@@ -17,7 +17,7 @@ use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
 use braidcast_fec::Code;
 use braidcast_mpath::SchedulerKind;
 use braidcast_rate::RateGuide;
-use braidcast_secure::Standing;
+use braidcast_secure::{Alias, Inquiry, Standing};
 use core::num::NonZeroU16;
 use core::time::Duration;
 use std::net::IpAddr;
@@ -400,16 +400,53 @@ impl Association {
 
     /// A newcomer at the same address proved by its key handshake to be the same peer.
     pub(crate) fn succeed(&mut self, now: Instant, lasting: bool) {
-        self.trace_at(now);
         if let Life::Open(open) = &mut self.life {
             open.succeed(now, lasting);
         }
     }
 
-    /// The newcomer is gone: nothing is doubted any more.
+    /// The newcomer said that its end has not this association.
+    pub(crate) fn deny(&mut self, now: Instant) {
+        if let Life::Open(open) = &mut self.life {
+            open.deny(now);
+        }
+    }
+
+    /// What both ends call it, once it is protected.
+    pub(crate) fn alias(&self) -> Option<Alias> {
+        match &self.life {
+            Life::Opening(_) => None,
+            Life::Open(open) => open.alias(),
+        }
+    }
+
+    /// Asks the peer about another association with it, or answers.
+    pub(crate) fn inquire(&mut self, now: Instant, inquiry: Inquiry) {
+        if let Life::Open(open) = &mut self.life {
+            open.inquire(now, inquiry);
+        }
+    }
+
+    /// What the peer asked, or answered.
+    pub(crate) fn take_inquiry(&mut self) -> Option<Inquiry> {
+        match &mut self.life {
+            Life::Opening(_) => None,
+            Life::Open(open) => open.take_inquiry(),
+        }
+    }
+
+    /// The newcomer is gone, or has this one as well: nothing is doubted any more.
     pub(crate) fn trust(&mut self) {
         if let Life::Open(open) = &mut self.life {
             open.trust();
+        }
+    }
+
+    /// Returns whether another association with the same peer is to be asked now, if there is one.
+    pub(crate) fn look_around(&mut self) -> bool {
+        match &mut self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => open.look_around(),
         }
     }
 
@@ -436,7 +473,7 @@ impl Association {
     /// SHUTDOWN COMPLETE from a peer that has forgotten us already (RFC 9260 §8.5.1 C).
     pub(crate) fn handle_reflected_shutdown_complete(&mut self) {
         if let Life::Open(open) = &mut self.life {
-            open.handle_shutdown_complete();
+            open.end_by_word_in_clear();
         }
     }
 

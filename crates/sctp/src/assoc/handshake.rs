@@ -2,7 +2,7 @@
 //! until a cookie comes back.
 
 use super::control::Control;
-use super::opening::{Answer, Opening, Retry, Stage};
+use super::opening::{Opening, Retry, Stage};
 use super::receive::Inbound;
 use super::{Open, Settled};
 use crate::addresses::Addresses;
@@ -15,23 +15,15 @@ use crate::wire::param::kind;
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, UnknownAction, binding, padded};
 use braidcast_core::{Ecn, Instant, PathId, Route, Writer};
 use core::mem;
+use core::time::Duration;
 
 /// Bytes of padding in an INIT that offers keys (RFC 4820).
 const PADDING: usize = 28;
-
-impl Open {
-    /// The peer may have associations by cookies that were echoed over other paths: it need not
-    /// keep them.
-    fn give_up_others(&mut self, answers: &[Answer]) {
-        for answer in answers.iter().filter(|answer| answer.echoed) {
-            let Some(path) = self.paths.by_route(answer.route) else { continue };
-            let mut bytes = Vec::new();
-            let abort = Abort { reflected: false, causes: Causes::new(&[]) };
-            Chunk::Abort(abort).emit(&mut Writer::new(&mut bytes));
-            self.control.push(Control { path, tag: answer.settled.peer_tag, bytes, alone: true });
-        }
-    }
-}
+/// An INIT ACK whose cookie nobody answers for this long over all paths leads nowhere: somebody on
+/// one of the networks may have made it up. Two round trips of 1.2 s.
+const NOWHERE: Duration = Duration::from_millis(2500);
+/// For this long the answers of the other networks go first then.
+const OTHERS_FIRST: Duration = Duration::from_secs(2);
 
 impl Opening {
     /// Repeats INIT or COOKIE ECHO, over the routes in turn or over all, as any of them may be
@@ -46,6 +38,14 @@ impl Opening {
         if retry.tries > limit {
             return self.close(CloseReason::NoAnswer);
         }
+        if let Stage::CookieEchoed { retry, route, since, .. } = &self.stage
+            && over_all.is_some()
+            && self.paths.len() > 1
+            && now.since(*since) >= NOWHERE
+        {
+            (self.misled, self.stage) = (Some((*route, now + OTHERS_FIRST)), Stage::CookieWait(*retry));
+        }
+        let (Stage::CookieWait(retry) | Stage::CookieEchoed { retry, .. }) = &mut self.stage else { return };
         retry.due = now + (rto.initial * (1 << retry.tries.min(16))).min(over_all.unwrap_or(rto.max)).min(rto.max);
         let tries = retry.tries as usize;
         retry.tries += 1;
@@ -65,32 +65,14 @@ impl Opening {
 
     /// Sends INIT or COOKIE ECHO over this path.
     pub(super) fn open_over(&mut self, path: PathIndex) {
-        let route = self.paths[path].route();
-        let bound = self.binds_cookies();
         let control = match &self.stage {
             Stage::CookieWait(_) => Control { path, tag: 0, bytes: self.init(), alone: true },
-            Stage::CookieEchoed { answers, .. } => {
-                match answers.iter().find(|answer| answer.route == route || !bound) {
-                    Some(Answer { settled, echo, .. }) => {
-                        Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false }
-                    }
-                    // No cookie came over it yet, and that of another path does not count there.
-                    None => Control { path, tag: 0, bytes: self.init(), alone: true },
-                }
+            Stage::CookieEchoed { settled, echo, .. } => {
+                Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false }
             }
             Stage::Closed(_) => return,
         };
-        if let Stage::CookieEchoed { answers, .. } = &mut self.stage {
-            let echoed = answers.iter_mut().filter(|answer| answer.route == route || !bound);
-            echoed.for_each(|answer| answer.echoed = true);
-        }
         self.control.push(control);
-    }
-
-    /// Returns `true` if a cookie is echoed over the route that it came by alone. Without keys there
-    /// would be an association for each, and nothing to tell which one goes on (RFC 9260 §5.2.4).
-    fn binds_cookies(&self) -> bool {
-        self.options.security.is_some()
     }
 
     /// One more path, which joins when the association is open; it may be the one that opens it.
@@ -193,21 +175,13 @@ impl Opening {
         None
     }
 
-    /// INIT ACK (RFC 9260 §5.1 C), as `raw` has it. It came over the path `index`; the first
-    /// confirms it, and later ones over other paths are kept for when the first leads nowhere.
+    /// INIT ACK (RFC 9260 §5.1 C), as `raw` has it. It came over the path `index`, and so confirms
+    /// it.
     fn handle_init_ack(&mut self, now: Instant, index: PathIndex, init: Init<'_>, raw: &[u8]) {
         let route = self.paths[index].route();
-        let later = match &self.stage {
-            Stage::CookieWait(_) => false,
-            Stage::CookieEchoed { answers, .. }
-                if self.binds_cookies() && answers.iter().all(|answer| answer.route != route) =>
-            {
-                true
-            }
-            _ => return, // RFC 9260 §5.2.3.
-        };
-        if later && (init.initiate_tag == 0 || init.outbound_streams == 0 || init.inbound_streams == 0) {
-            return;
+        let misleads = self.misled.is_some_and(|(misled, until)| misled == route && now < until);
+        if misleads || !matches!(self.stage, Stage::CookieWait(_)) {
+            return; // RFC 9260 §5.2.3.
         }
         if let Some(what) = self.refuse_values(index, &init) {
             return self.close(CloseReason::Violation(what.into()));
@@ -217,13 +191,11 @@ impl Opening {
         }
         let peer_offer = match Offer::parse(init.parameters) {
             Ok(offer) => offer,
-            Err(_) if later => return,
             Err(refusal) => return self.refuse(init.initiate_tag, &refusal),
         };
         let bound = binding(&self.init(), raw);
         match self.offer.agree_on_keys(&peer_offer, bound) {
             Ok(_) => {}
-            Err(_) if later => return,
             Err(refusal) => return self.refuse(init.initiate_tag, &refusal),
         }
         let mut cookie = None;
@@ -233,9 +205,6 @@ impl Opening {
             }
         }
         let Some(cookie) = cookie else {
-            if later {
-                return;
-            }
             let what = "INIT ACK without a state cookie";
             let mut causes = Vec::new();
             Cause::ProtocolViolation(what.as_bytes()).emit(&mut Writer::new(&mut causes));
@@ -253,18 +222,10 @@ impl Opening {
             unrecognized.emit_cause(&mut Writer::new(&mut causes));
             Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }).emit(&mut Writer::new(&mut echo));
         }
-        let answer = Answer { route, echo, echoed: false, settled };
-        if let Stage::CookieEchoed { retry, answers } = &mut self.stage {
-            answers.push(answer);
-            if retry.tries > 1 {
-                self.open_over(index); // The first has led nowhere so far.
-            }
-            return;
-        }
         self.paths.note_last(index);
         // INITs that have not left yet are useless.
         self.control.clear();
-        self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, answers: vec![answer] };
+        self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, route, since: now, echo, settled };
         self.handle_timeout(now);
     }
 
@@ -293,20 +254,16 @@ impl Opening {
 
     /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
     fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) -> Option<Box<Open>> {
-        let (tries, mut answers) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
-            Stage::CookieEchoed { retry, answers } => (retry.tries, answers),
+        let (tries, settled) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
+            Stage::CookieEchoed { retry, settled, .. } => (retry.tries, settled),
             stage => {
                 self.stage = stage;
                 return None; // RFC 9260 §5.2.5.
             }
         };
-        let route = self.paths[index].route();
-        let taken = answers.iter().position(|answer| answer.route == route && answer.echoed).unwrap_or_default();
-        let settled = answers.swap_remove(taken).settled;
         self.paths[index].confirm();
         let mut open = Open::new(now, self.hand_over(), *settled);
         open.establish(now);
-        open.give_up_others(&answers);
         // The peer may know the path of an earlier COOKIE ECHO only.
         open.begin_joins(now, index, tries > 1);
         Some(open)

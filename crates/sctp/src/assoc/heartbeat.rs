@@ -1,5 +1,5 @@
 use super::Open;
-use crate::api::{Event, LossDetection};
+use crate::api::{CloseReason, Event, LossDetection};
 use crate::path::{Info, PathIndex};
 use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
 use crate::wire::{Chunk, Header};
@@ -76,6 +76,9 @@ impl Open {
             // A peer that is there asks again (`rejoin`).
             if self.paths[index].is_disproved() && self.paths.best_rank(None).is_some() {
                 self.remove_path(now, index);
+            } else if self.paths[index].is_disproved() && self.paths.len() == 1 {
+                // The cookie came back from where nobody is: it never was an association.
+                self.close(CloseReason::PathsFailed);
             } else {
                 self.rejoin(now, index);
             }

@@ -55,7 +55,7 @@ mod window;
 pub use association::Association;
 
 use crate::addresses::Addresses;
-use crate::api::{BlockingReport, CloseReason, Event, Intervals, Options, PathState, Priority, SackOptions};
+use crate::api::{BlockingReport, Event, Intervals, Options, PathState, Priority, SackOptions};
 use crate::auth::AuthKeys;
 use crate::capabilities::Agreed;
 use crate::cookie::Cookie;
@@ -179,7 +179,14 @@ impl Open {
     fn accept(now: Instant, options: Arc<Options>, rng: Rng, cookie: &Cookie, route: Route) -> Box<Self> {
         let settled = Settled::by_cookie(&options, cookie);
         let mut paths = Paths::new(options.clone());
-        paths.add(now, route, PathState::Active);
+        if route == cookie.route {
+            paths.add(now, route, PathState::Active);
+        } else {
+            // The cookie proves another address than this one, which is asked first (RFC 9260 §5.4).
+            let index = paths.add(now, route, PathState::Unconfirmed);
+            paths[index].take_for_hearsay();
+            paths[index].ask(now);
+        }
         let parts = Parts {
             rng,
             initiator: false,
@@ -335,17 +342,19 @@ impl Open {
     fn handle_reflected_abort(&mut self, now: Instant, route: Route, causes: crate::wire::Causes<'_>) {
         // To one that has sent SHUTDOWN ACK it says no more than the SHUTDOWN COMPLETE that was
         // lost.
-        let done = self.awaits_shutdown_complete();
-        if !done && self.is_protected() {
+        if self.awaits_shutdown_complete() {
+            return self.end_by_word_in_clear();
+        }
+        if self.is_protected() {
             return self.doubt_peer(now); // Anybody may have sent it.
         }
         // From a path that is yet to join it says that the peer did not find the association by
         // that address: one that looks by addresses alone, as Linux.
         let stranger = self.paths.by_route(route).filter(|&index| !self.paths[index].is_usable());
-        if let Some(index) = stranger.filter(|_| !done && self.paths.iter().any(crate::path::Path::is_usable)) {
+        if let Some(index) = stranger.filter(|_| self.paths.iter().any(crate::path::Path::is_usable)) {
             return self.remove_path(now, index);
         }
-        self.close(if done { CloseReason::Shutdown } else { self.reason_by_peer(causes) });
+        self.close(self.reason_by_peer(causes));
     }
 
     fn poll_event(&mut self) -> Option<Event> {

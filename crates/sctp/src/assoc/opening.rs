@@ -27,6 +27,8 @@ pub(super) struct Opening {
     pub(super) initial_tsn: u32,
     pub(super) offer: Offer,
     pub(super) stage: Stage,
+    /// The route whose answer led nowhere, and until when those of others go first.
+    pub(super) misled: Option<(Route, Instant)>,
     pub(super) paths: Paths,
     pub(super) queue: SendQueue,
     pub(super) control: ControlQueue,
@@ -52,23 +54,15 @@ pub(super) enum Stage {
     /// COOKIE ECHO sent.
     CookieEchoed {
         retry: Retry,
-        /// The INIT ACKs that came, at most one over each path; the first is the one that is
-        /// followed.
-        answers: Vec<Answer>,
+        /// By which the INIT ACK came, and when.
+        route: Route,
+        since: Instant,
+        /// COOKIE ECHO and what goes with it, as on the wire.
+        echo: Vec<u8>,
+        settled: Box<Settled>,
     },
     /// Over. An ABORT may have to be authenticated yet, by what was settled.
     Closed(Option<Box<Settled>>),
-}
-
-/// An INIT ACK. With keys its cookie is of use over the route that it came by, and there alone.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) route: Route,
-    /// COOKIE ECHO and what goes with it, as on the wire.
-    pub(super) echo: Vec<u8>,
-    /// It was sent.
-    pub(super) echoed: bool,
-    pub(super) settled: Box<Settled>,
 }
 
 /// T1-init or T1-cookie (RFC 9260 §5.1).
@@ -84,8 +78,7 @@ impl Stage {
     pub(super) fn settled(&self) -> Option<&Settled> {
         match self {
             Self::CookieWait(_) | Self::Closed(None) => None,
-            Self::CookieEchoed { answers, .. } => answers.first().map(|answer| &*answer.settled),
-            Self::Closed(Some(settled)) => Some(settled),
+            Self::CookieEchoed { settled, .. } | Self::Closed(Some(settled)) => Some(settled),
         }
     }
 
@@ -110,6 +103,7 @@ impl Opening {
             initial_tsn,
             offer,
             stage: Stage::CookieWait(Retry { tries: 0, due: now }),
+            misled: None,
             paths,
             queue: SendQueue::of(&options),
             control: ControlQueue::default(),
@@ -150,7 +144,7 @@ impl Opening {
             return;
         }
         let settled = match mem::replace(&mut self.stage, Stage::Closed(None)) {
-            Stage::CookieEchoed { answers, .. } => answers.into_iter().next().map(|answer| answer.settled),
+            Stage::CookieEchoed { settled, .. } => Some(settled),
             Stage::CookieWait(_) | Stage::Closed(_) => None,
         };
         self.stage = Stage::Closed(settled);
@@ -193,12 +187,6 @@ impl Opening {
         let Some(index) = self.paths.by_route(route).filter(|_| self.paths.len() > 1) else { return };
         let Some(path) = self.paths.remove(index) else { return };
         self.control.forget_path(index);
-        if let Stage::CookieEchoed { retry, answers } = &mut self.stage {
-            answers.retain(|answer| answer.route != route);
-            if answers.is_empty() {
-                self.stage = Stage::CookieWait(*retry);
-            }
-        }
         self.journal.events.push_back(Event::PathRemoved(path.id(), path.route()));
     }
 

@@ -9,8 +9,7 @@ use crate::rx::{Fragment, Key};
 use crate::wire::chunk::kind;
 use crate::wire::{self, Cause, Causes, Chunk, Header, PROTECTION, padded};
 use braidcast_core::{Instant, PathId};
-use braidcast_secure::{Guard, HEADER, Role, Standing, State, Transcript};
-use core::time::Duration;
+use braidcast_secure::{Alias, Doubt, Guard, HEADER, Inquiry, Role, Standing, State, Transcript, Verdict};
 use std::sync::Arc;
 
 /// Payload protocol identifier of key messages.
@@ -31,43 +30,14 @@ pub(super) struct Protection {
     /// What was in the last record.
     pub(super) text: Vec<u8>,
     /// Doubt that the peer still has its state.
-    pub(super) doubt: Option<Doubt>,
-    /// When another association was last wanted to find out.
-    asked: Option<Instant>,
-}
-
-/// The peer may have lost its state: an ABORT in clear says so, which anybody may have sent, or
-/// there is a newcomer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Doubt {
-    /// Until then the peer has time to send a record; `None`: it had.
-    until: Option<Instant>,
-    /// A newcomer proved by its key handshake to be the same peer: how often in a row the peer has
-    /// sent no record in the time that it had.
-    succeeded: Option<u8>,
-    /// A record does not end it: the newcomer is there for good, and what was under way when the
-    /// peer lost its state may still come.
-    lasting: bool,
-    /// When the endpoint is to ask by another association who is there; of the end that connected.
-    ask: Option<Instant>,
+    doubt: Doubt,
 }
 
 impl Protection {
-    /// Time that a peer has, beyond two round trips, to say that it is still there.
-    const LEAST_DOUBT: Duration = Duration::from_millis(300);
-    /// Times in a row that a peer beside a newcomer that stays may let pass without a record: what it
-    /// sends may get lost.
-    const MOST_SILENT: u8 = 1;
-    /// Between two associations that ask who is there.
-    const ASK_EVERY: Duration = Duration::from_secs(1);
-    /// An association that asks and has come to nothing by then gives way to the next: four round
-    /// trips of 1.2 s, and some losses.
-    const ASK_PATIENCE: Duration = Duration::from_secs(8);
-
     pub(super) fn new(now: Instant, options: &Options, keys: Option<(Role, Transcript)>) -> Option<Self> {
         let (security, (role, transcript)) = (options.security.as_ref()?, keys?);
         let guard = Guard::new(now, Arc::clone(&security.method), security.limits, role, transcript);
-        Some(Self { guard, told: false, joins: None, text: Vec::new(), doubt: None, asked: None })
+        Some(Self { guard, told: false, joins: None, text: Vec::new(), doubt: Doubt::default() })
     }
 }
 
@@ -143,37 +113,43 @@ impl Open {
     /// association who is there; a peer that is there answers the heartbeat.
     pub(super) fn doubt_peer(&mut self, now: Instant) {
         let initiator = self.initiator;
-        if let Some(doubt) = self.begin_doubt(now).filter(|_| initiator) {
-            doubt.ask.get_or_insert(now);
+        if self.doubt().is_some_and(|doubt| doubt.raise(now, initiator)) {
+            self.time_to_answer(now);
         }
-        self.pace_asking(now);
     }
 
-    /// A newcomer at this peer's address proved by its key handshake to be the same: this
-    /// association ends unless its peer sends a record soon: one, or if it is `lasting` again and again
-    /// as long as the newcomer is there.
+    /// A newcomer at this peer's address proved by its key handshake to be the same. It is asked if
+    /// it has this association, too; and as packets pass, so is whoever is here. `lasting`: it does
+    /// not only ask.
     pub(super) fn succeed(&mut self, now: Instant, lasting: bool) {
-        if self.begin_doubt(now).is_none() {
-            return;
-        }
-        let until = self.time_to_answer(now);
-        if let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) {
-            *doubt = Doubt { until: Some(until), succeeded: Some(0), lasting, ..*doubt };
+        self.doubt().into_iter().for_each(|doubt| doubt.succeed(lasting));
+        self.time_to_answer(now);
+    }
+
+    /// That newcomer has it not: this association ends unless its peer sends a record soon.
+    pub(super) fn deny(&mut self, now: Instant) {
+        if self.doubt().is_some_and(|doubt| doubt.deny()) {
+            self.wait_for_record(now);
         }
     }
 
-    /// The newcomer is gone: there is no doubt left.
+    /// The newcomer is gone, or has this association as well: there is no doubt left.
     pub(super) fn trust(&mut self) {
-        self.protection.iter_mut().for_each(|it| it.doubt = None);
+        self.doubt().into_iter().for_each(Doubt::dispel);
     }
 
     /// A record came, which only the peer can have made.
     pub(super) fn heard_record(&mut self) {
-        let Some(protection) = &mut self.protection else { return };
-        match &mut protection.doubt {
-            Some(Doubt { succeeded: Some(silent), lasting: true, .. }) => *silent = 0,
-            doubt => *doubt = None,
-        }
+        self.doubt().into_iter().for_each(Doubt::heard);
+    }
+
+    fn doubt(&mut self) -> Option<&mut Doubt> {
+        self.protection.as_mut().filter(|_| self.state.is_up()).map(|it| &mut it.doubt)
+    }
+
+    fn wait_for_record(&mut self, now: Instant) {
+        let until = self.time_to_answer(now);
+        self.doubt().into_iter().for_each(|doubt| doubt.wait_until(until));
     }
 
     /// Has whoever is there asked by heartbeats over all paths. Returns until when it has time to
@@ -182,72 +158,62 @@ impl Open {
         let usable: Vec<_> = self.paths.indices().filter(|&index| self.paths[index].is_usable()).collect();
         usable.iter().for_each(|&index| self.paths[index].ask(now));
         let slowest = usable.iter().filter_map(|&index| self.paths[index].rtt().srtt()).max();
-        now + Protection::LEAST_DOUBT + slowest.unwrap_or_default() * 2
+        now + Doubt::LEAST + slowest.unwrap_or_default() * 2
     }
 
-    /// The doubt that there is from now on.
-    fn begin_doubt(&mut self, now: Instant) -> Option<&mut Doubt> {
-        let doubted = self.protection.as_ref().filter(|_| self.state.is_up())?.doubt.is_some();
-        let until = if doubted { None } else { Some(self.time_to_answer(now)) };
-        let doubt = &mut self.protection.as_mut()?.doubt;
-        Some(doubt.get_or_insert(Doubt { until, succeeded: None, lasting: false, ask: None }))
+    /// Returns whether another association with the same peer is to be asked now, if there is one.
+    pub(super) fn look_around(&mut self) -> bool {
+        self.doubt().is_some_and(Doubt::look_around)
     }
 
-    /// Asking costs a handshake, and an ABORT in clear costs nobody anything: one a second.
-    fn pace_asking(&mut self, now: Instant) {
-        let Some(protection) = &mut self.protection else { return };
-        let earliest = protection.asked.map_or(now, |asked| asked + Protection::ASK_EVERY);
-        if let Some(ask) = protection.doubt.as_mut().and_then(|doubt| doubt.ask.as_mut()) {
-            *ask = earliest.max(*ask);
-        }
-    }
-
-    /// Returns whether the endpoint is to ask now, by another association, who is there.
+    /// Returns whether the endpoint is to ask now, by one more association, who is there.
     pub(super) fn take_question(&mut self, now: Instant) -> bool {
-        let Some(protection) = self.protection.as_mut().filter(|_| self.state.is_up()) else { return false };
-        let Some(ask) = protection.doubt.as_mut().and_then(|doubt| doubt.ask.as_mut()).filter(|at| **at <= now) else {
-            return false;
-        };
-        *ask = now + Protection::ASK_PATIENCE;
-        protection.asked = Some(now);
-        true
+        self.doubt().is_some_and(|doubt| doubt.take_question(now))
     }
 
     /// The association that was to ask came to nothing: another one does, if there is still doubt.
     pub(super) fn ask_again(&mut self, now: Instant) {
-        if let Some(doubt) = self.protection.as_mut().and_then(|it| it.doubt.as_mut()) {
-            doubt.ask = Some(now);
-        }
-        self.pace_asking(now);
+        self.doubt().into_iter().for_each(|doubt| doubt.ask_again(now));
     }
 
     /// Returns whether it is not known at present if the peer still has its state.
     pub(super) fn is_doubted(&self) -> bool {
-        self.state.is_up() && self.protection.as_ref().is_some_and(|it| it.doubt.is_some())
+        self.state.is_up() && self.protection.as_ref().is_some_and(|it| it.doubt.is_raised())
+    }
+
+    /// What both ends call the association, once it is protected.
+    pub(super) fn alias(&self) -> Option<Alias> {
+        self.protection.as_ref().and_then(|it| it.guard.alias())
+    }
+
+    /// Asks the peer about another association with it, or answers.
+    pub(super) fn inquire(&mut self, now: Instant, inquiry: Inquiry) {
+        self.protection.iter_mut().for_each(|it| it.guard.inquire(inquiry));
+        self.tend_keys(now);
+    }
+
+    /// What the peer asked, or answered.
+    pub(super) fn take_inquiry(&mut self) -> Option<Inquiry> {
+        self.protection.as_mut()?.guard.poll_inquiry()
     }
 
     pub(super) fn key_timeout(&self) -> Option<Instant> {
         let protection = self.protection.as_ref()?;
-        let doubt = protection.doubt.into_iter().flat_map(|doubt| [doubt.until, doubt.ask]);
-        doubt.chain([protection.guard.poll_timeout()]).flatten().min()
+        [protection.doubt.poll_timeout(), protection.guard.poll_timeout()].into_iter().flatten().min()
     }
 
     pub(super) fn handle_key_timeout(&mut self, now: Instant) {
-        let Some(protection) = self.protection.as_mut().filter(|_| self.state.is_up()) else { return };
-        if let Some(doubt) = &mut protection.doubt
-            && doubt.until.take_if(|until| *until <= now).is_some()
-            && let Some(silent) = &mut doubt.succeeded
-        {
-            if !doubt.lasting || *silent >= Protection::MOST_SILENT {
+        match self.doubt().map(|doubt| doubt.handle_timeout(now)) {
+            None => return,
+            Some(Verdict::Wait) => {}
+            Some(Verdict::AskAgain) => self.wait_for_record(now),
+            Some(Verdict::Over) => {
                 // If it is there after all, it learns that it has to begin anew.
                 self.send_abort(&Cause::UserInitiatedAbort(b"a newer association took its place"));
                 return self.close(CloseReason::by_peer(Causes::new(&[])));
             }
-            *silent += 1;
-            let until = self.time_to_answer(now);
-            self.protection.iter_mut().filter_map(|it| it.doubt.as_mut()).for_each(|it| it.until = Some(until));
-            return;
         }
+        let Some(protection) = &mut self.protection else { return };
         match protection.guard.handle_timeout(now) {
             Ok(()) => self.tend_keys(now),
             Err(error) => self.refuse(&error),

@@ -16,7 +16,8 @@ impl Open {
             return true;
         }
         let known = self.paths.by_route(route);
-        if known.is_none() && !restart && self.state.is_up() {
+        let is_proved = self.paths.iter().any(|path| !path.is_unproved_hearsay());
+        if known.is_none() && !restart && self.state.is_up() && (is_proved || route != cookie.route) {
             return false; // Anybody may have recorded it: a cookie does not let a new path join.
         }
         if restart && self.awaits_shutdown_complete() {
@@ -28,6 +29,10 @@ impl Open {
         let index = known.unwrap_or_else(|| self.paths.add(now, route, PathState::Active));
         if restart {
             self.restart(now, index, cookie);
+        } else if !is_proved && known.is_none() {
+            // It came over another route first; now it is back where it was sent to.
+            self.paths[index].start(now);
+            self.path_answers(now, index);
         }
         self.cookie_ack(index);
         true

@@ -156,6 +156,18 @@ impl Open {
         }
     }
 
+    /// After SHUTDOWN ACK was sent, somebody said in clear that the peer is gone. All data has come,
+    /// so it is over. But the SHUTDOWN ACK may have been lost: if the peer is there still, it learns
+    /// by another one how this ended.
+    pub(super) fn end_by_word_in_clear(&mut self) {
+        if matches!(self.state, State::ShutdownAckSent(_)) {
+            if self.is_protected() {
+                self.send_shutdown();
+            }
+            self.close(CloseReason::Shutdown);
+        }
+    }
+
     pub(super) fn handle_shutdown_complete(&mut self) {
         if matches!(self.state, State::ShutdownAckSent(_)) {
             self.close(CloseReason::Shutdown);

@@ -235,13 +235,6 @@ impl Endpoint {
             return;
         }
         let existing = self.existing(route, &cookie);
-        let is_open = |id| self.association(id).is_some_and(|it| !it.is_opening());
-        let repeated = existing.is_some_and(|(id, case)| case == Case::Duplicate && is_open(id));
-        if cookie.route != route && self.options.security.is_some() && !repeated {
-            // It proves that somebody is where the INIT came from, and nothing about where it comes
-            // from itself. Whoever moved since begins again there (RFC 9260 §5.2.6).
-            return self.reply_stale(route, &cookie, Duration::ZERO);
-        }
         self.heard = Heard::Peer;
         let id = match existing {
             Some((_, Case::Stray)) => return,
@@ -254,7 +247,8 @@ impl Endpoint {
                 id
             }
             None => {
-                let host = route.remote.ip();
+                // Where the cookie was sent somebody is; where this came from there may be nobody.
+                let host = cookie.route.remote.ip();
                 let most = self.options.limits.max_associations;
                 let secured = self.options.security.is_some();
                 let crowded = !secured && self.roster.len() >= most && self.count_alive() >= most;
@@ -282,7 +276,7 @@ impl Endpoint {
         self.settle(id);
     }
 
-    /// The cookie is too old, `by` how much, or came over another route: the peer begins again.
+    /// The cookie is too old, `by` how much: the peer begins again.
     fn reply_stale(&mut self, route: Route, cookie: &Cookie, by: Duration) {
         let staleness_us = u32::try_from(by.as_micros()).unwrap_or(u32::MAX);
         let mut causes = Vec::new();

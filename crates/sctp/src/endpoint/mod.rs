@@ -12,6 +12,7 @@ use crate::wire::{Packet, chunk::kind};
 use braidcast_core::{
     Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Strangers, Transmit, Turn,
 };
+use braidcast_secure::Alias;
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -117,6 +118,8 @@ pub struct Endpoint {
     /// Those between a route and a port of the peer's; with security several may stand beside each
     /// other.
     by_route: HashMap<(Route, u16), Vec<AssociationId>>,
+    /// Protected ones, by what both ends call them.
+    by_alias: HashMap<Alias, AssociationId>,
     /// Who was turned away before there was an association, and why.
     turned_away: VecDeque<(Route, CloseReason)>,
 }
@@ -147,6 +150,7 @@ impl Endpoint {
             heard: Heard::Nothing,
             by_tag: HashMap::new(),
             by_route: HashMap::new(),
+            by_alias: HashMap::new(),
             turned_away: VecDeque::new(),
         })
     }
@@ -294,15 +298,18 @@ impl Endpoint {
         let Some(entry) = self.roster.get(id).filter(|entry| entry.association.is_closed()) else { return };
         let (tag, port, told) = (entry.tag, entry.association.peer_port(), entry.told || entry.asks_for.is_some());
         let (readable, questions) = (entry.association.is_readable(), (entry.asks_for, entry.asked_by));
-        let proved = entry.proved;
+        let (lasting, alias) = (entry.proved && entry.asks_for.is_none(), entry.association.alias());
         let routes: Vec<Route> = entry.association.paths().map(|path| path.route).collect();
         if self.by_tag.get(&tag) == Some(&id) {
             self.by_tag.remove(&tag);
         }
         routes.into_iter().for_each(|route| forget(&mut self.by_route, (route, port), id));
+        if let Some(alias) = alias.filter(|alias| self.by_alias.get(alias) == Some(&id)) {
+            self.by_alias.remove(&alias);
+        }
         self.strangers.leave(id);
         self.end_question(now, id, questions);
-        if proved {
+        if lasting {
             self.release(id);
         }
         let unread = readable && self.roster.len() < self.most_closed();

@@ -2,36 +2,21 @@
 //! have places of their own, and no member gives way to one.
 
 use super::{AssociationId, Endpoint};
-use braidcast_core::{Admission, Instant, crowded_out};
+use braidcast_core::{Holder, Instant, crowded_out};
 use braidcast_secure::Fingerprint;
 use core::time::Duration;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
-
-/// Whom members are counted for: where keys are in use the key that was proved, else a host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Holder {
-    Key(Option<Fingerprint>),
-    Host(IpAddr),
-}
+use std::net::IpAddr;
 
 impl Endpoint {
     /// Without keys, a peer that sent nothing for this long may have to go when others come.
     const SILENT: Duration = Duration::from_millis(250);
-    /// Among members of keys that have as many, one that sent nothing for this long may have to go.
-    const SILENT_MEMBER: Duration = Duration::from_secs(10);
 
     /// Makes room for one more stranger from `host`. Returns whether there is.
     pub(super) fn make_room_for_stranger(&mut self, now: Instant, host: IpAddr) -> bool {
-        match self.strangers.ask(now, host) {
-            Admission::Free => true,
-            Admission::Full => false,
-            Admission::InPlaceOf(other) => {
-                self.strangers.leave(other);
-                self.turn_out(now, other);
-                true
-            }
-        }
+        let Ok(goes) = self.strangers.make_room(now, host) else { return false };
+        goes.into_iter().for_each(|other| self.turn_out(now, other));
+        true
     }
 
     /// The stranger `id` has proved its key, and wants a place among members. If there are as many
@@ -43,7 +28,7 @@ impl Endpoint {
         if members.len() <= self.options.limits.max_associations {
             return;
         }
-        let goes = crowded_out(now, &members, id, Self::SILENT_MEMBER);
+        let goes = crowded_out(now, &members, id);
         self.turn_out(now, goes);
     }
 
@@ -61,11 +46,11 @@ impl Endpoint {
         self.roster.get(id)?.guest.map(|(_, heard)| heard)
     }
 
-    fn holder(&self, id: AssociationId) -> Option<Holder> {
+    fn holder(&self, id: AssociationId) -> Option<Holder<Option<Fingerprint>>> {
         let entry = self.roster.get(id)?;
         let peer = entry.association.standing().map(|it| it.peer).filter(|peer| peer.authenticated);
         let (host, _) = entry.guest?;
-        Some(peer.map_or_else(|| Holder::Host(whole(host)), |peer| Holder::Key(peer.fingerprint)))
+        Some(Holder::of(peer.map(|peer| peer.fingerprint), host))
     }
 
     fn turn_out(&mut self, now: Instant, id: AssociationId) {
@@ -80,6 +65,8 @@ impl Endpoint {
     /// cannot take all; one that just spoke only for a host that has far fewer. Returns whether one
     /// went.
     pub(super) fn turn_out_idlest(&mut self, now: Instant, newcomer: IpAddr) -> bool {
+        // Nobody has a key.
+        let whole = |host| Holder::<()>::of(None, host);
         let guests = || {
             let alive = |id| self.roster.get(id).filter(|entry| !entry.association.is_closed());
             let guest = move |id| alive(id).and_then(|entry| entry.guest);
@@ -87,7 +74,7 @@ impl Endpoint {
         };
         let mut hosts = HashMap::new();
         guests().for_each(|(_, host, _)| *hosts.entry(host).or_insert(0_usize) += 1);
-        let count = |host: &IpAddr| hosts.get(host).copied().unwrap_or_default();
+        let count = |host: &Holder<()>| hosts.get(host).copied().unwrap_or_default();
         let of_newcomer = count(&whole(newcomer));
         let Some(most) = hosts.values().copied().max() else { return false };
         let crowds = guests().filter(|(_, host, _)| count(host) == most);
@@ -97,14 +84,5 @@ impl Endpoint {
         }
         self.turn_out(now, id);
         true
-    }
-}
-
-/// A host by its address; of IPv6 its network of 64 bits, in which it has as many addresses as it
-/// likes.
-fn whole(host: IpAddr) -> IpAddr {
-    match host.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)).into(),
-        v4 @ IpAddr::V4(_) => v4,
     }
 }

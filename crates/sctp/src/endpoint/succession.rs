@@ -1,14 +1,15 @@
-//! Two protected associations with one peer: whether the newer takes the place of the older.
+//! Two protected associations with one peer: when the newer takes the place of the older.
 //!
 //! Nothing in clear ends or replaces a protected association. A newcomer at its peer's address
-//! stands beside it. It takes its place once its key handshake has proved that it is the same peer
-//! and the older one has had time to send a record, and has not.
+//! stands beside it. Once its key handshake has proved that it is the same peer, it is asked in a
+//! record if its end has the older one. It takes its place if that says no, and the older one's own
+//! peer then sends no record either ([`Doubt`](braidcast_secure::Doubt)).
 
 use super::{AssociationId, Endpoint, Entry};
 use crate::api::CloseReason;
 use crate::assoc::Association;
 use braidcast_core::Instant;
-use braidcast_secure::Standing;
+use braidcast_secure::{Inquiry, Standing};
 use std::sync::Arc;
 
 impl Endpoint {
@@ -18,13 +19,21 @@ impl Endpoint {
         let Some(entry) = self.roster.get_mut(id) else { return };
         let newly_proved = !entry.proved && entry.association.is_protected();
         entry.proved |= newly_proved;
-        let asks_now = entry.association.take_question(now);
+        let (asks_now, looks_around) = (entry.association.take_question(now), entry.association.look_around());
         let (asks_for, asked_by) = (entry.asks_for, entry.asked_by);
         if newly_proved {
+            let alias = self.association(id).and_then(Association::alias);
+            alias.into_iter().for_each(|alias| _ = self.by_alias.insert(alias, id));
             self.succeed(now, id);
             if self.strangers.leave(id) {
                 self.take_in(now, id);
             }
+        }
+        while let Some(inquiry) = self.roster.get_mut(id).and_then(|entry| entry.association.take_inquiry()) {
+            self.handle_inquiry(now, id, inquiry);
+        }
+        if looks_around {
+            self.ask_another(now, id);
         }
         if asks_now {
             self.ask(now, id);
@@ -40,25 +49,69 @@ impl Endpoint {
         }
     }
 
-    /// The newcomer `id` has proved who it is: the older associations of the same peer at its
-    /// addresses have to show that they live.
+    /// The newcomer `id` has proved who it is: its end is asked if it has the older associations of
+    /// the same peer at its addresses.
     fn succeed(&mut self, now: Instant, id: AssociationId) {
-        let Some(newcomer) = self.roster.get(id) else { return };
         // What only asks leaves as soon as there is an answer.
-        let lasting = newcomer.asks_for.is_none();
-        let newcomer = &newcomer.association;
-        let (standing, port) = (newcomer.standing(), newcomer.peer_port());
-        let mut older: Vec<_> = newcomer.paths().flat_map(|path| self.at(path.route, port).iter().copied()).collect();
-        older.sort_unstable();
-        older.dedup();
-        for other in older {
-            let Some(entry) = self.roster.get_mut(other).filter(|entry| other != id && entry.proved) else { continue };
-            if entry.asks_for.is_none() && is_same(standing.as_ref(), entry.association.standing().as_ref()) {
-                entry.association.succeed(now, lasting);
-                entry.succeeded_by = Some(id);
-                self.settle(other);
-            }
+        let lasting = self.roster.get(id).is_some_and(|entry| entry.asks_for.is_none());
+        for other in self.beside(id) {
+            let Some(entry) = self.roster.get_mut(other).filter(|entry| entry.asks_for.is_none()) else { continue };
+            entry.association.succeed(now, lasting);
+            entry.succeeded_by.get_or_insert(id);
+            self.inquire(now, id, other);
         }
+    }
+
+    /// A word in clear says that the peer of `id` lost its state. If there is another association
+    /// with it, that is asked.
+    fn ask_another(&mut self, now: Instant, id: AssociationId) {
+        let lasts = |it: &AssociationId| self.roster.get(*it).is_some_and(|entry| entry.asks_for.is_none());
+        let Some(other) = self.beside(id).into_iter().find(lasts) else { return };
+        self.roster.get_mut(id).into_iter().for_each(|entry| entry.association.succeed(now, false));
+        self.inquire(now, other, id);
+    }
+
+    /// Asks the peer of `id` if it has the association `about` as well.
+    fn inquire(&mut self, now: Instant, id: AssociationId, about: AssociationId) {
+        let alias = self.association(about).and_then(Association::alias);
+        if let (Some(alias), Some(entry)) = (alias, self.roster.get_mut(id)) {
+            entry.association.inquire(now, Inquiry::Question(alias));
+        }
+        self.settle(about);
+        self.settle(id);
+    }
+
+    /// All others with the peer of `id`, at its addresses, that have proved it; oldest first.
+    fn beside(&self, id: AssociationId) -> Vec<AssociationId> {
+        let Some(it) = self.association(id) else { return Vec::new() };
+        let (standing, port) = (it.standing(), it.peer_port());
+        let mut there: Vec<_> = it.paths().flat_map(|path| self.at(path.route, port).iter().copied()).collect();
+        there.sort_unstable();
+        there.dedup();
+        there.retain(|&other| {
+            let entry = self.roster.get(other).filter(|entry| other != id && entry.proved);
+            entry.is_some_and(|entry| is_same(standing.as_ref(), entry.association.standing().as_ref()))
+        });
+        there
+    }
+
+    /// The peer of `id` asks, or answers, about another association with it.
+    fn handle_inquiry(&mut self, now: Instant, id: AssociationId, inquiry: Inquiry) {
+        let (Inquiry::Question(alias) | Inquiry::Answer(alias, _)) = inquiry;
+        let standing = self.association(id).and_then(Association::standing);
+        let is_of_peer = |other: &AssociationId| {
+            let other = self.association(*other).filter(|it| !it.is_closed());
+            other.is_some_and(|it| is_same(standing.as_ref(), it.standing().as_ref()))
+        };
+        let about = self.by_alias.get(&alias).copied().filter(is_of_peer);
+        let to_tell = if matches!(inquiry, Inquiry::Question(_)) { Some(id) } else { about };
+        let Some(entry) = to_tell.and_then(|it| self.roster.get_mut(it)) else { return };
+        match inquiry {
+            Inquiry::Question(_) => entry.association.inquire(now, Inquiry::Answer(alias, about.is_some())),
+            Inquiry::Answer(_, true) => entry.association.trust(),
+            Inquiry::Answer(_, false) => entry.association.deny(now),
+        }
+        to_tell.into_iter().for_each(|it| self.settle(it));
     }
 
     /// `id` is over: whom it was to succeed is doubted no more.

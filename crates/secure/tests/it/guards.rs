@@ -5,8 +5,8 @@ use braidcast_secure::identity::{Identity, new_secret};
 use braidcast_secure::known::Known;
 use braidcast_secure::tls::{METHOD, Tls, Trust};
 use braidcast_secure::{
-    Carrier, Fingerprint, Guard, GuardError, HEADER, Limits, Offer, Refused, Rejected, Role, Roles, SharedKey, State,
-    Suite, Transcript,
+    Alias, Carrier, Fingerprint, Guard, GuardError, HEADER, Inquiry, Limits, Offer, Refused, Rejected, Role, Roles,
+    SharedKey, State, Suite, Transcript,
 };
 use core::time::Duration;
 use std::sync::Arc;
@@ -192,6 +192,34 @@ fn who_changes_what_was_offered_gets_no_association() {
     assert_eq!(pair.client.state(), State::Agreeing);
     let late = pair.now + Limits::default().patience;
     assert_eq!(pair.client.handle_timeout(late), Err(GuardError::Silent));
+}
+
+/// Before there are keys nothing is asked and nothing is believed; afterwards both ends call the
+/// association the same, and nobody else does, through changes of keys.
+#[test]
+fn ends_ask_each_other_about_others_by_what_both_call_them_and_only_when_protected() {
+    let mut early = Pair::new(anonymous(), anonymous(), Limits::default());
+    let question = Inquiry::Question(Alias([5; Alias::LEN]));
+    let opening = early.client.poll_message();
+    early.client.inquire(question);
+    assert_eq!((early.client.poll_message(), early.client.alias()), (None, None), "after {opening:?}");
+    let in_clear: Vec<u8> = [0x83, 2].into_iter().chain([5; Alias::LEN]).collect();
+    early.server.handle_message(early.now, &in_clear).expect("it is dropped");
+    assert_eq!(early.server.poll_inquiry(), None);
+
+    let mut pair = Pair::agreed(Limits::default());
+    let alias = pair.client.alias().expect("there are keys");
+    assert_eq!(pair.server.alias(), Some(alias));
+    assert_ne!(Pair::agreed(Limits::default()).client.alias(), Some(alias));
+    pair.wait(Duration::from_secs(3601));
+    pair.run().expect("keys change");
+    assert_eq!((pair.epochs().0, pair.client.alias()), (Some(4), Some(alias)));
+    pair.client.inquire(Inquiry::Question(alias));
+    pair.server.inquire(Inquiry::Answer(alias, false));
+    pair.run().expect("nothing is wrong with it");
+    assert_eq!(pair.server.poll_inquiry(), Some(Inquiry::Question(alias)));
+    assert_eq!(pair.client.poll_inquiry(), Some(Inquiry::Answer(alias, false)));
+    assert_eq!((pair.client.poll_inquiry(), pair.server.poll_inquiry()), (None, None));
 }
 
 #[test]
