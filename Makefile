@@ -1,6 +1,6 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
-MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-bindings more-systems more-asan more-tsan more-miri more-formal
+MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-bindings more-systems more-asan more-tsan more-miri more-formal more-siege
 .PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz fuzz-smoke soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -352,6 +352,9 @@ more-miri:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory miri
 more-formal:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory formal
+# A keyed stream for ten minutes of simulation under all attacks at once.
+more-siege:
+	@SIEGE_SECONDS=600 tools/steps.py 1200 cargo test --locked --release --quiet -p braidcast-session --test it besieged:: -- --nocapture
 # Loads that the first link carries, and loads for which all links are needed; two links and three.
 # No scheduler here has the rule of a peer: SRTLA and others are measured as programs (make field).
 survey: BESIDE := $(foreach name,ecf daps by-rate lowest-delay redundant,--beside scheduler=$(name))

@@ -1,7 +1,7 @@
 //! When an end that dials tries again. Either end may dial: what a session needs is that one of them does.
 
 use braidcast_core::{Instant, Route};
-use braidcast_sctp::ConnectError;
+use braidcast_sctp::{CloseReason, ConnectError};
 use core::time::Duration;
 
 /// Times between the loss of an association and the first, second, … attempt at the next one; the last one repeats.
@@ -33,6 +33,10 @@ pub(crate) struct Attempts {
     up_since: Option<Instant>,
     /// Since when there is no association that is up.
     alone_since: Instant,
+    /// Attempts in a row that somebody's word ended before they came to anything, not silence.
+    refused: usize,
+    /// Attempts since the first of those.
+    turn: usize,
 }
 
 impl Attempts {
@@ -45,7 +49,16 @@ impl Attempts {
 
     /// Those of an end that is called.
     pub(crate) const fn none(now: Instant) -> Self {
-        Self { remote_port: None, routes: Vec::new(), count: 0, due: None, up_since: None, alone_since: now }
+        Self {
+            remote_port: None,
+            routes: Vec::new(),
+            count: 0,
+            due: None,
+            up_since: None,
+            alone_since: now,
+            refused: 0,
+            turn: 0,
+        }
     }
 
     /// Returns `true` if this end waits for the other one's call.
@@ -60,10 +73,42 @@ impl Attempts {
     }
 
     /// Begins an attempt: the port and the routes to try, all at once. `None` if the other end dials.
+    ///
+    /// Before there are keys, one hostile network of several is enough to end an attempt over all.
+    /// If somebody's word ended the last one, each route is tried by itself, and then all again; the
+    /// others [join](Self::others) once there are keys.
     pub(crate) fn begin(&mut self, now: Instant) -> Option<(u16, Vec<Route>)> {
         let port = self.remote_port?;
         self.begun(now);
-        Some((port, self.routes.clone()))
+        let alone = self.routes.get(self.turn % (self.routes.len() + 1)).filter(|_| self.refused > 0);
+        let routes = alone.map_or_else(|| self.routes.clone(), |route| vec![*route]);
+        self.turn += 1;
+        Some((port, routes))
+    }
+
+    /// The routes that an association over some of them is to be joined by.
+    pub(crate) fn others(&self) -> Vec<Route> {
+        if self.refused > 0 { self.routes.clone() } else { Vec::new() }
+    }
+
+    /// The attempt ended before it came to anything. If that was by somebody's word, anybody who sees
+    /// packets of one of the networks may have said it.
+    pub(crate) fn ended(&mut self, reason: &CloseReason) {
+        let said =
+            matches!(reason, CloseReason::Insecure(_) | CloseReason::AbortedByPeer(_) | CloseReason::Violation(_));
+        if self.is_up() || !said {
+            return;
+        }
+        if self.refused == 0 {
+            self.turn = 0;
+        }
+        self.refused += 1;
+    }
+
+    /// Returns `true` if such words are to be believed: two in a row, and over several routes one
+    /// over all and one over each.
+    pub(crate) fn believes(&self) -> bool {
+        self.refused > self.routes.len().max(1)
     }
 
     /// There is nothing to dial for any more.
@@ -87,6 +132,7 @@ impl Attempts {
     pub(crate) fn up(&mut self, now: Instant) {
         self.up_since = Some(now);
         self.due = None;
+        self.refused = 0;
     }
 
     /// There is no association any more.
@@ -163,6 +209,26 @@ mod tests {
         it.up(ms(10));
         it.lost(ms(20));
         assert_eq!(it.due(), Some(ms(270)));
+    }
+
+    #[test]
+    fn what_somebodys_word_ended_is_tried_over_each_route_by_itself_until_all_say_so() {
+        let routes = [1, 2].map(|n| Route::new(braidcast_core::SocketId(n), "192.0.2.1:9000".parse().unwrap()));
+        let mut it = Attempts::new(ms(0), 1, &routes);
+        it.ended(&CloseReason::NoAnswer);
+        assert_eq!(it.begin(ms(1)), Some((1, routes.to_vec())), "silence is no word");
+        let refusal = CloseReason::Insecure(String::new());
+        it.ended(&refusal);
+        for tried in [&routes[..1], &routes[1..], &routes, &routes[..1]] {
+            assert_eq!(it.begin(ms(2)), Some((1, tried.to_vec())));
+        }
+        assert!(!it.believes() && it.others() == routes);
+        it.ended(&refusal);
+        it.ended(&refusal);
+        assert!(it.believes(), "over all, and over each");
+        it.up(ms(3));
+        it.ended(&refusal);
+        assert_eq!((it.believes(), it.others(), it.begin(ms(4))), (false, Vec::new(), Some((1, routes.to_vec()))));
     }
 
     #[test]

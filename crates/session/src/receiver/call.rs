@@ -89,6 +89,10 @@ impl Receiver {
     /// A sender answers. Returns what happened to its paths before.
     pub(super) fn call_is_up(&mut self, now: Instant, id: AssociationId) -> Vec<Event> {
         let Some(call) = self.call.as_mut().filter(|it| it.id == Some(id)) else { return Vec::new() };
+        if let Some(association) = self.endpoint.association_mut(id) {
+            // One that has no room stays out until the next call.
+            call.attempts.others().into_iter().for_each(|route| _ = association.join(now, route));
+        }
         call.attempts.up(now);
         call.answered = true;
         core::mem::take(&mut call.early)
@@ -102,14 +106,16 @@ impl Receiver {
     }
 
     /// An association is over. If it was the call's, the next one is made: unless there is nothing to
-    /// call for any more, or the keys were refused twice in a row before there ever was a sender (a
-    /// refusal comes in clear, and anybody who sees packets can send one).
+    /// call for any more, or the keys were refused twice in a row, and over each of several networks,
+    /// before there ever was a sender (a refusal comes in clear, and anybody who sees packets can send
+    /// one).
     pub(super) fn call_is_over(&mut self, now: Instant, id: AssociationId, reason: &CloseReason) {
         let Some(call) = self.call.as_mut().filter(|it| it.id == Some(id)) else { return };
         call.id = None;
+        call.attempts.ended(reason);
         call.attempts.lost(now);
         let refused = matches!(reason, CloseReason::Insecure(_)) && !call.answered;
-        if refused && core::mem::replace(&mut call.refused, refused) {
+        if refused && core::mem::replace(&mut call.refused, refused) && call.attempts.believes() {
             call.attempts.stop();
             self.events.push_back((None, Event::Ended { complete: false, reason: reason.clone() }));
         } else {

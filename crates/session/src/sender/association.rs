@@ -150,6 +150,10 @@ impl Sender {
 
     pub(super) fn connected(&mut self) {
         self.phase = Phase::Up;
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
+            // One that has no room stays out until the next association.
+            self.attempts.others().into_iter().for_each(|route| _ = association.join(self.now, route));
+        }
         self.attempts.up(self.now);
         self.account.on_association();
         self.heard.1 = self.now;

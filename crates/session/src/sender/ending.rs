@@ -50,7 +50,7 @@ impl Sender {
                 let complete = self.transfer.confirmed || reason == CloseReason::Shutdown;
                 return self.end(complete, reason, None);
             }
-            Phase::Connecting | Phase::Up => {}
+            Phase::Connecting | Phase::Up => self.attempts.ended(&reason),
         }
         let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
         // Before there are keys anybody who sees packets may say any of this. A receiver that called
@@ -64,13 +64,15 @@ impl Sender {
 
     /// Returns `true` if the receiver has another key, or one end alone has one. Once there was a session,
     /// nobody who cannot have had part in it ends it. Before that a refusal comes in clear, and
-    /// anybody who sees packets can send one: the second in a row is believed.
+    /// anybody who sees packets can send one: the second in a row is believed, and over several
+    /// networks those over each of them.
     fn is_refused_for_good(&self, reason: &CloseReason) -> bool {
         let refused = |reason: &CloseReason| matches!(reason, CloseReason::Insecure(_));
         !self.attempts.is_called()
             && self.connected_at.is_none()
             && refused(reason)
             && self.last_reason.as_ref().is_some_and(refused)
+            && self.attempts.believes()
     }
 
     /// The session is over.

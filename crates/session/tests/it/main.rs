@@ -1,6 +1,7 @@
 //! Tests of the public interface, in one binary: linked once, and run side by side.
 
 mod account;
+mod besieged;
 mod chaos;
 mod common;
 mod dial;

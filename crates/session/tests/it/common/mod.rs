@@ -1,6 +1,8 @@
 //! A camera, a sender, links, and a receiver that writes down when each byte came out.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+pub(crate) mod keyed;
+
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
