@@ -201,12 +201,14 @@ impl Courier {
         self.due
     }
 
-    /// Time passed: what was not acknowledged goes again.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        if self.due.take_if(|due| *due <= now).is_some() {
+    /// Time passed: what was not acknowledged goes again. Returns `true` if there is anything.
+    pub fn handle_timeout(&mut self, now: Instant) -> bool {
+        let repeats = self.due.take_if(|due| *due <= now).is_some();
+        if repeats {
             self.sent = self.acknowledged;
             self.pause = (self.pause * 2).min(Self::LONGEST);
         }
+        repeats
     }
 }
 

@@ -23,6 +23,11 @@ impl Schedule {
         (nominal + (interval - delta)).max(left + self.min_interval)
     }
 
+    /// The rate is known only now: what the interval before said of the next packet is void.
+    pub(super) fn restart(&mut self) {
+        self.last = self.last.map(|(nominal, left)| (nominal.min(left), left));
+    }
+
     /// A packet leaves. Send times that were let pass are made up for only as far as a timer can be late: RFC 5348 §4.6
     /// would allow a round trip's worth at once, which a modem's queue pays for.
     pub(super) fn on_sent(&mut self, now: Instant, interval: Duration, rtt: Option<Duration>) {

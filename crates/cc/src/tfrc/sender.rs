@@ -192,7 +192,12 @@ impl Sender {
             // all intervals too long.
             Some(mean) => {
                 self.sizes = (self.sizes + 1.0).min(1.0 / Self::SIZE_WEIGHT);
+                let before = *mean;
                 *mean += (size - *mean) / self.sizes;
+                if self.rtt.is_none() && matches!(self.config.variant, Variant::Tfrc | Variant::TfrcSp) {
+                    // As many packets each second, however small the first one was (RFC 5348 §4.2).
+                    self.rate *= *mean / before;
+                }
             }
             None => {
                 self.mean_size = Some(size);
@@ -315,6 +320,7 @@ impl Sender {
 
     /// X when the round trip is first known.
     fn start(&mut self, now: Instant) {
+        self.schedule.restart();
         self.rate = self.initial_rate();
         self.last_doubled = Some(now);
         self.recv_set.restamp(now);

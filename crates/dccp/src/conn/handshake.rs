@@ -200,7 +200,8 @@ impl Connection {
     /// Step 10: the Response has come.
     pub(super) fn part_open(&mut self, now: Instant, cookie: Vec<u8>) {
         self.phase = Phase::PartOpen {
-            retry: Backoff::new(now, PARTOPEN_RETRY),
+            // Beyond a round trip: what comes sooner is no answer to what was lost.
+            retry: Backoff::new(now, self.handshake_rtt.map_or(PARTOPEN_RETRY, |rtt| PARTOPEN_RETRY.max(rtt * 3 / 2))),
             give_up: now + self.options.handshake_timeout,
             cookie,
         };

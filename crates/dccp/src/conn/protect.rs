@@ -7,6 +7,7 @@ use super::{Connection, Control, Phase};
 use crate::api::{CloseReason, Event, Options, SecurityOptions};
 use crate::wire::option::kind as option;
 use crate::wire::{Kind, Opt, Packet, Reset, ResetCode, ServiceCode, binding};
+use braidcast_cc::PathMtu;
 use braidcast_core::{Instant, Rng};
 use braidcast_secure::{
     Alias, Carrier, Content, Courier, Disagreement, Doubt, Guard, GuardError, HEADER, Inquiry, OVERHEAD, Offer, Opener,
@@ -19,6 +20,9 @@ use std::sync::Arc;
 pub(super) const FRAGMENT: usize = 900;
 /// Bytes that are worth a packet while key messages and all that opens a connection must share it.
 pub(super) const LEAST_FRAGMENT: usize = 64;
+/// Timeouts of key messages after which packets are no longer marked as capable of ECN: a network
+/// that drops those is rare, and a server that does not know the round trip has two by 1.2 s.
+const ECN_DOUBTED: u32 = 3;
 /// A key message that nobody acknowledges goes again after this, or two round trips.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -41,6 +45,8 @@ pub(super) struct Protection {
     deadline: Option<Instant>,
     /// The application was told that the connection is up.
     told: bool,
+    /// Times that key messages were repeated before that.
+    repeats: u32,
     /// Why the connection was refused, for the peer's user.
     refusal: Option<String>,
     /// Doubt that the peer still has its state.
@@ -89,6 +95,7 @@ impl Protection {
             courier: Courier::new(PAUSE),
             deadline: None,
             told: false,
+            repeats: 0,
             refusal: None,
             doubt: Doubt::default(),
             text: Vec::new(),
@@ -190,6 +197,19 @@ impl Connection {
         self.protection.as_ref().is_none_or(|it| it.may_seal())
     }
 
+    /// Bytes of the largest packet with key messages. Once some had to be repeated before there are
+    /// keys, it is no longer than any path carries: nothing is known yet to have passed this one.
+    pub(super) fn key_packet(&self) -> usize {
+        let doubted = self.protection.as_ref().is_some_and(|it| it.repeats > 0 && !it.told);
+        let size = self.path_size.current();
+        if doubted { size.min(PathMtu::MIN) } else { size }
+    }
+
+    /// Returns `true` if packets that say that they are capable of ECN seem to be dropped.
+    pub(super) fn doubts_ecn(&self) -> bool {
+        self.protection.as_ref().is_some_and(|it| it.repeats >= ECN_DOUBTED)
+    }
+
     /// Returns `true` if key messages wait for their packet.
     pub(super) fn has_key_messages(&self) -> bool {
         self.protection.as_ref().is_some_and(|it| it.courier.next_len(FRAGMENT).is_some())
@@ -228,6 +248,7 @@ impl Connection {
         if let Err(error) = it.courier.push(hello.value()) {
             return self.refuse_because(&Refused::Broken(error.to_string()).into());
         }
+        self.time_key_messages();
         self.tend_keys();
     }
 
@@ -365,7 +386,9 @@ impl Connection {
         if it.deadline.take_if(|until| *until <= now).is_some() {
             return self.refuse_because(&GuardError::Silent);
         }
-        it.courier.handle_timeout(now);
+        if it.courier.handle_timeout(now) && !it.told {
+            it.repeats += 1;
+        }
         let Some(guard) = it.guard.as_mut().filter(|guard| guard.poll_timeout().is_some_and(|at| at <= now)) else {
             return;
         };

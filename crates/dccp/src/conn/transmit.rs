@@ -98,7 +98,7 @@ impl Connection {
             return None;
         }
         let partly_open = matches!(self.phase, Phase::PartOpen { .. });
-        let room = self.path_size.current().saturating_sub(self.framing());
+        let room = self.key_packet().saturating_sub(self.framing());
         let behind_ack = room.saturating_sub(24 + self.ack_options_len());
         let with_ack = behind_ack >= LEAST_FRAGMENT;
         if partly_open && !with_ack {
@@ -351,6 +351,7 @@ impl Connection {
             }
         }
         let can = self.options.ecn && self.features.value(Place::Remote, number::ECN_INCAPABLE) == 0;
+        let can = can && !self.doubts_ecn();
         let ecn = match kind {
             Kind::Data | Kind::DataAck { .. } | Kind::Ack { .. } if can && self.state() >= State::PartOpen => {
                 let nonce = self.options.ecn_nonce && kind.is_data() && self.rng.chance(0.5);

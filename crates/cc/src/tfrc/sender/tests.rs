@@ -47,6 +47,18 @@ fn without_a_round_trip_the_rate_halves_from_a_packet_per_second() {
     assert_eq!(rates(&mut idle, false), [1000.0, 1000.0], "RFC 5348 spares who had nothing to send");
 }
 
+/// A server that keeps nothing before the handshake is over answers a key message by a few bytes first.
+#[test]
+fn a_small_first_packet_does_not_hold_back_those_after_it() {
+    let mut sender = Sender::new(at(0), Config { segment_size: 1000, ..Config::default() });
+    sender.on_sent(at(0), 9);
+    sender.on_sent(at(1000), 900);
+    assert!(sender.ready_at() <= at(2000), "a packet each second: {:?}", sender.ready_at());
+    sender.on_feedback(at(1300), &report(1300, 0.0, 0.0));
+    let interval = Duration::from_secs_f64(sender.segment_size() / sender.allowed_rate());
+    assert!(sender.ready_at() <= at(1000) + interval, "the round trip is known: {:?}", sender.ready_at());
+}
+
 #[test]
 fn the_first_report_sets_the_initial_rate() {
     assert_eq!(started(Config::default()).allowed_rate(), 40_000.0);
