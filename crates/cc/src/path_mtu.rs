@@ -128,6 +128,15 @@ impl PathMtu {
         }
     }
 
+    /// Nothing was ever heard of packets of the present size, and something was lost: falls to
+    /// [`MIN`](Self::MIN), and searches from there.
+    pub fn distrust(&mut self, now: Instant) {
+        if !self.is_fixed() && self.current > Self::MIN {
+            self.current = Self::MIN;
+            self.start(now);
+        }
+    }
+
     /// The size to probe now, if the timer says so.
     pub fn due(&mut self, now: Instant) -> Option<usize> {
         if self.timer.is_none_or(|timer| timer > now) {

@@ -38,15 +38,17 @@ impl Opening {
         if retry.tries > limit {
             return self.close(CloseReason::NoAnswer);
         }
-        if let Stage::CookieEchoed { retry, route, since, .. } = &self.stage
+        if let Stage::CookieEchoed { retry, route, .. } = &self.stage
             && over_all.is_some()
             && self.paths.len() > 1
-            && now.since(*since) >= NOWHERE
+            && now.since(retry.begun) >= NOWHERE
         {
             (self.misled, self.stage) = (Some((*route, now + OTHERS_FIRST)), Stage::CookieWait(*retry));
         }
         let (Stage::CookieWait(retry) | Stage::CookieEchoed { retry, .. }) = &mut self.stage else { return };
-        retry.due = now + (rto.initial * (1 << retry.tries.min(16))).min(over_all.unwrap_or(rto.max)).min(rto.max);
+        // An answer that takes a second by what is known is not asked for again after half of it.
+        let pause = (rto.initial * (1 << retry.tries.min(16))).min(over_all.unwrap_or(rto.max));
+        retry.due = now + pause.max(retry.takes * 5 / 4).min(rto.max);
         let tries = retry.tries as usize;
         retry.tries += 1;
         // The first COOKIE ECHO goes where the INIT ACK came from.
@@ -225,7 +227,11 @@ impl Opening {
         self.paths.note_last(index);
         // INITs that have not left yet are useless.
         self.control.clear();
-        self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, route, since: now, echo, settled };
+        let takes = match &self.stage {
+            Stage::CookieWait(retry) => now.since(retry.begun),
+            _ => Duration::ZERO,
+        };
+        self.stage = Stage::CookieEchoed { retry: Retry::new(now, takes), route, echo, settled };
         self.handle_timeout(now);
     }
 
@@ -254,14 +260,17 @@ impl Opening {
 
     /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
     fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) -> Option<Box<Open>> {
-        let (tries, settled) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
-            Stage::CookieEchoed { retry, settled, .. } => (retry.tries, settled),
+        let (tries, begun, settled) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
+            Stage::CookieEchoed { retry, settled, .. } => (retry.tries, retry.begun, settled),
             stage => {
                 self.stage = stage;
                 return None; // RFC 9260 §5.2.5.
             }
         };
         self.paths[index].confirm();
+        if tries == 1 {
+            self.paths[index].measure_handshake(now, now.since(begun));
+        }
         let mut open = Open::new(now, self.hand_over(), *settled);
         open.establish(now);
         // The peer may know the path of an earlier COOKIE ECHO only.

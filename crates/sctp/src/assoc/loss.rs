@@ -108,7 +108,9 @@ impl Open {
     fn doubt_mtu(&mut self, now: Instant, index: PathIndex) {
         // What probes a shut window is dropped by the peer, however small it is.
         if self.ledger.peer_room() >= self.paths[index].mtu() {
-            self.paths[index].doubt_mtu_after_timeout(now);
+            // Before there are keys nothing large is known to have got through.
+            let first = self.agrees_on_keys();
+            self.paths[index].doubt_mtu_after_timeout(now, first);
         }
     }
 

@@ -180,7 +180,9 @@ impl Open {
         let settled = Settled::by_cookie(&options, cookie);
         let mut paths = Paths::new(options.clone());
         if route == cookie.route {
-            paths.add(now, route, PathState::Active);
+            let index = paths.add(now, route, PathState::Active);
+            // The cookie came back after a round trip, or later where it was lost.
+            paths[index].measure_handshake(now, now.since(cookie.created));
         } else {
             // The cookie proves another address than this one, which is asked first (RFC 9260 §5.4).
             let index = paths.add(now, route, PathState::Unconfirmed);

@@ -15,6 +15,7 @@ use braidcast_core::events::{PacketContent, Purpose, SctpEvent};
 use braidcast_core::{Ecn, Instant, Rng, Route, Transmit, Writer};
 use braidcast_queue::Outlook;
 use core::mem;
+use core::time::Duration;
 use std::sync::Arc;
 
 /// An association that sent INIT and is not open yet, or was closed before it was.
@@ -54,9 +55,8 @@ pub(super) enum Stage {
     /// COOKIE ECHO sent.
     CookieEchoed {
         retry: Retry,
-        /// By which the INIT ACK came, and when.
+        /// By which the INIT ACK came.
         route: Route,
-        since: Instant,
         /// COOKIE ECHO and what goes with it, as on the wire.
         echo: Vec<u8>,
         settled: Box<Settled>,
@@ -72,6 +72,17 @@ pub(super) struct Retry {
     pub(super) tries: u32,
     /// When it is sent (again).
     pub(super) due: Instant,
+    /// When it was to be sent first.
+    pub(super) begun: Instant,
+    /// How long the answer takes at least, as far as is known.
+    pub(super) takes: Duration,
+}
+
+impl Retry {
+    /// Due now.
+    pub(super) const fn new(now: Instant, takes: Duration) -> Self {
+        Self { tries: 0, due: now, begun: now, takes }
+    }
 }
 
 impl Stage {
@@ -102,7 +113,7 @@ impl Opening {
             peer_port,
             initial_tsn,
             offer,
-            stage: Stage::CookieWait(Retry { tries: 0, due: now }),
+            stage: Stage::CookieWait(Retry::new(now, Duration::ZERO)),
             misled: None,
             paths,
             queue: SendQueue::of(&options),

@@ -71,6 +71,11 @@ impl Open {
         self.protection.as_ref().is_some_and(|it| it.guard.state() == State::Protected)
     }
 
+    /// Returns `true` if there are to be keys, and are none yet.
+    pub(super) fn agrees_on_keys(&self) -> bool {
+        self.protection.as_ref().is_some_and(|it| it.guard.state() != State::Protected)
+    }
+
     pub(super) fn standing(&self) -> Option<Standing> {
         self.protection.as_ref().and_then(|it| it.guard.standing())
     }

@@ -91,6 +91,13 @@ impl Open {
         }
     }
 
+    /// Returns `true` if a packet from a new route can only be the peer's: a NAT may have given it another port, and it
+    /// need not know. A request to join is answered as what it is.
+    fn is_proved(&self, inbound: &Inbound<'_>) -> bool {
+        let asks = || inbound.chunks.clone().flatten().next().is_some_and(|raw| raw.kind == kind::ASCONF);
+        inbound.authenticated && self.is_protected() && self.state.is_up() && !asks()
+    }
+
     /// The chunks of a packet.
     pub(super) fn handle_chunks(&mut self, now: Instant, mut inbound: Inbound<'_>) {
         let route = inbound.route;
@@ -98,6 +105,9 @@ impl Open {
         let listed = self.peer_addresses.contains(route.remote.ip()) || self.reconfiguration.was_deleted(now, route);
         if arrived.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.paths.max_paths {
             arrived = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
+        }
+        if arrived.is_none() && self.is_proved(&inbound) {
+            arrived = self.follow(now, route);
         }
         let mut arrivals = Arrivals::default();
         while let Some(next) = inbound.next(self.auth.as_ref(), &mut self.journal.stats) {

@@ -4,7 +4,8 @@ use crate::number::Tsn;
 use crate::path::PathIndex;
 use crate::tx::{Chunk, Departure, Leave};
 use crate::wire::chunk::{ForwardTsn, GapBlock, GapBlocks, IForwardTsn, ISkip, NrSack, Sack, Skip};
-use crate::wire::{self, Entries, Entry, Header, padded};
+use crate::wire::{self, Entries, Entry, Header, PROTECTION, padded};
+use braidcast_cc::PathMtu;
 use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Transmit, Writer};
 
@@ -273,6 +274,13 @@ impl Open {
         }
     }
 
+    /// Bytes that a packet with new data may have, before it is protected. What agrees on keys is cut
+    /// so that any path carries it, since it cannot be cut again.
+    fn longest_packet(&self) -> usize {
+        let most = self.paths.common_mtu();
+        if self.agrees_on_keys() { most.min(PathMtu::MIN - PROTECTION) } else { most }
+    }
+
     /// Appends new data for the path `index`, as far as it fits.
     fn put_new(&mut self, now: Instant, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
         let header = self.data_header();
@@ -281,7 +289,7 @@ impl Open {
             && self.has_new_data()
             && self.suits(now, index)
         {
-            let most = self.paths.common_mtu() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve();
+            let most = self.longest_packet() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve();
             let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
             self.admit(now, index, worth_it);

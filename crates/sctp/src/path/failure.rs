@@ -209,9 +209,23 @@ impl Path {
         self.burst = 0;
     }
 
-    /// A timer ran out that the peer's window does not explain: perhaps full packets get lost.
-    pub(crate) fn doubt_mtu_after_timeout(&mut self, now: Instant) {
-        self.pmtu.on_timeout(now);
+    /// A timer ran out that the peer's window does not explain: perhaps full packets get lost. `first`:
+    /// none is known to have got through.
+    pub(crate) fn doubt_mtu_after_timeout(&mut self, now: Instant, first: bool) {
+        if first {
+            self.pmtu.distrust(now);
+        } else {
+            self.pmtu.on_timeout(now);
+        }
+    }
+
+    /// The handshake took this long from what was sent to its answer. Timers need to know it where it
+    /// is long for the RTO that they begin with.
+    pub(crate) fn measure_handshake(&mut self, now: Instant, rtt: Duration) {
+        if rtt * 2 > self.options.timers.rto.initial {
+            self.rtt.sample(rtt);
+            self.measured = now;
+        }
     }
 
     /// Nothing is out, and `most` bytes of window are warranted.

@@ -189,16 +189,31 @@ impl Open {
         if known.is_some() {
             return Ok(());
         }
-        if self.paths.len() >= self.options.paths.max_paths {
-            // A NAT that forgets leaves a dead path behind each time.
-            let worst = self.paths.worst().ok_or(Refusal::NoRoom)?;
-            self.remove_path(now, worst);
-        }
+        self.make_room(now).ok_or(Refusal::NoRoom)?;
         let index = self.take_in(now, route);
         if address.is_unspecified() {
             self.paths[index].take_for_hearsay();
         }
         Ok(())
+    }
+
+    /// Makes room for one more path; `None` if there is none.
+    fn make_room(&mut self, now: Instant) -> Option<()> {
+        if self.paths.len() >= self.options.paths.max_paths {
+            // A NAT that forgets leaves a dead path behind each time.
+            let worst = self.paths.worst()?;
+            self.remove_path(now, worst);
+        }
+        Some(())
+    }
+
+    /// A record of the peer's came over a new route: it is asked there, and until it has answered
+    /// nothing else goes there. `None` if there is no room.
+    pub(in crate::assoc) fn follow(&mut self, now: Instant, route: Route) -> Option<PathIndex> {
+        self.make_room(now)?;
+        let index = self.take_in(now, route);
+        self.paths[index].take_for_hearsay();
+        Some(index)
     }
 
     /// If addresses are listed, that of `route` counts as one that the peer listed: it may use
