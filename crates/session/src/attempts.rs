@@ -7,11 +7,13 @@ use core::time::Duration;
 /// Times between the loss of an association and the first, second, … attempt at the next one; the last one repeats.
 const BACK_OFF: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
-/// A handshake that has not come to its end by now begins anew: what was settled may be with a receiver that is gone.
-const ATTEMPT: Duration = Duration::from_millis(3400);
-/// One attempt out of this number takes longer, for a receiver that is farther away than that.
+/// How often a handshake is looked at. After some looks without anything heard of the other end it begins anew:
+/// what was settled may be with a receiver that is gone. From round trip to round trip something is heard.
+const LOOK: Duration = Duration::from_millis(1700);
+const SILENT_LOOKS: u32 = 2;
+/// One attempt out of this number takes longer, for a receiver that is farther away than that: some 20 s.
 const PATIENT: u32 = 8;
-const PATIENT_ATTEMPT: Duration = Duration::from_secs(20);
+const PATIENT_LOOKS: u32 = 12;
 /// The old association has to be gone before the next one can take its routes.
 const SOON: Duration = Duration::from_millis(5);
 /// Without a route there is nothing to try.
@@ -28,7 +30,11 @@ pub(crate) struct Attempts {
     routes: Vec<Route>,
     /// Attempts since the last association that lasted.
     count: u32,
-    /// When the next attempt begins, while there is no association or none that is up.
+    /// Packets heard of the present one, and looks since something was.
+    heard: u64,
+    silent: u32,
+    /// When the next attempt begins, or the present one is looked at, while there is no association or none that is
+    /// up.
     due: Option<Instant>,
     up_since: Option<Instant>,
     /// Since when there is no association that is up.
@@ -40,10 +46,12 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// Those of an end that dials, whose first attempt begins now.
+    /// Those of an end that dials, whose first attempt begins now, or with the first route.
     pub(crate) fn new(now: Instant, remote_port: u16, routes: &[Route]) -> Self {
         let mut new = Self { remote_port: Some(remote_port), routes: routes.to_vec(), ..Self::none(now) };
-        new.begun(now);
+        if !routes.is_empty() {
+            new.begun(now);
+        }
         new
     }
 
@@ -53,6 +61,8 @@ impl Attempts {
             remote_port: None,
             routes: Vec::new(),
             count: 0,
+            heard: 0,
+            silent: 0,
             due: None,
             up_since: None,
             alone_since: now,
@@ -69,7 +79,19 @@ impl Attempts {
     /// An attempt has begun.
     fn begun(&mut self, now: Instant) {
         self.count += 1;
-        self.due = Some(now + if self.count.is_multiple_of(PATIENT) { PATIENT_ATTEMPT } else { ATTEMPT });
+        (self.heard, self.silent, self.due) = (0, 0, Some(now + LOOK));
+    }
+
+    /// A look at the present attempt is due: `heard` packets came of it so far. Returns `true` if it goes on.
+    pub(crate) fn goes_on(&mut self, now: Instant, heard: u64) -> bool {
+        self.silent = if heard > self.heard { 0 } else { self.silent + 1 };
+        self.heard = heard;
+        let most = if self.count.is_multiple_of(PATIENT) { PATIENT_LOOKS } else { SILENT_LOOKS };
+        let goes_on = self.silent < most;
+        if goes_on {
+            self.due = Some(now + LOOK);
+        }
+        goes_on
     }
 
     /// Begins an attempt: the port and the routes to try, all at once. `None` if the other end dials.
@@ -229,6 +251,22 @@ mod tests {
         it.up(ms(3));
         it.ended(&refusal);
         assert_eq!((it.believes(), it.others(), it.begin(ms(4))), (false, Vec::new(), Some((1, routes.to_vec()))));
+    }
+
+    #[test]
+    fn a_handshake_goes_on_as_long_as_something_is_heard() {
+        let mut it =
+            Attempts::new(ms(0), 1, &[Route::new(braidcast_core::SocketId(0), "192.0.2.1:9".parse().unwrap())]);
+        assert_eq!(it.due(), Some(ms(1700)));
+        assert!(it.goes_on(ms(1700), 1) && it.goes_on(ms(3400), 2) && it.goes_on(ms(5100), 2));
+        assert!(it.goes_on(ms(6800), 3), "one round trip of 3 s is heard of at every second look");
+        assert!(it.goes_on(ms(8500), 3) && !it.goes_on(ms(10_200), 3));
+        let looks = |count: u32| {
+            let mut it = Attempts::new(ms(0), 1, &[]);
+            (0..count).for_each(|_| _ = it.begin(ms(0)));
+            (1..).find(|_| !it.goes_on(ms(0), 0)).unwrap()
+        };
+        assert_eq!([looks(1), looks(7), looks(8), looks(9)], [2, 2, 12, 2]);
     }
 
     #[test]

@@ -26,10 +26,11 @@ pub(super) struct Call {
 
 impl Receiver {
     /// A receiver that calls the sender that [listens](crate::Sender::listen) at the other end of
-    /// `routes`; `remote_port` is its SCTP port. Nobody can call it.
+    /// `routes`; `remote_port` is its SCTP port. Nobody can call it. Without routes it waits for the
+    /// first one that [joins](Self::join).
     ///
     /// # Errors
-    /// [`StartError`]: there are no routes, too many, the port is 0, or the options cannot work.
+    /// [`StartError`]: there are too many routes, the port is 0, or the options cannot work.
     pub fn call(
         now: Instant,
         options: ReceiverOptions,
@@ -41,9 +42,12 @@ impl Receiver {
         options::knock(&mut transport);
         let mut receiver = Self::with_transport(options, transport, rng)?;
         receiver.endpoint.stop_listening();
-        let id = receiver.endpoint.connect(now, remote_port, routes)?;
+        let id = match routes {
+            [] => None,
+            routes => Some(receiver.endpoint.connect(now, remote_port, routes)?),
+        };
         let attempts = Attempts::new(now, remote_port, routes);
-        receiver.call = Some(Call { attempts, id: Some(id), answered: false, refused: false, early: Vec::new() });
+        receiver.call = Some(Call { attempts, id, answered: false, refused: false, early: Vec::new() });
         Ok(receiver)
     }
 
@@ -73,6 +77,12 @@ impl Receiver {
     /// Makes the call that is due.
     pub(super) fn dial(&mut self, now: Instant) {
         let Some(call) = self.call.as_mut().filter(|it| it.attempts.due().is_some_and(|at| at <= now)) else { return };
+        if let Some(association) = call.id.and_then(|id| self.endpoint.association(id)) {
+            let heard = association.paths().map(|path| path.received_packets).sum();
+            if call.attempts.goes_on(now, heard) {
+                return;
+            }
+        }
         if let Some(association) = call.id.take().and_then(|id| self.endpoint.association_mut(id)) {
             // A handshake that led nowhere. Its end is of no interest.
             association.abort(now, "begun anew");

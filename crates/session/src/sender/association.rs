@@ -114,6 +114,10 @@ impl Sender {
         if self.phase == Phase::Connecting
             && let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id))
         {
+            let heard = association.paths().map(|path| path.received_packets).sum();
+            if self.attempts.goes_on(now, heard) {
+                return;
+            }
             association.abort(now, "begun anew");
             // Its end is of no interest.
             self.phase = Phase::Waiting;

@@ -101,10 +101,11 @@ pub struct Sender {
 
 impl Sender {
     /// Begins a session with the receiver that `routes` lead to; `remote_port` is its SCTP port. The first route that
-    /// answers sets up the association, the others join it.
+    /// answers sets up the association, the others join it. Without routes it waits for the first one that
+    /// [joins](Self::join).
     ///
     /// # Errors
-    /// [`StartError`]: there are no routes, too many, the port is 0, or the options cannot work.
+    /// [`StartError`]: there are too many routes, the port is 0, or the options cannot work.
     pub fn new(
         now: Instant,
         options: SenderOptions,
@@ -130,7 +131,9 @@ impl Sender {
         routes: &[Route],
     ) -> Result<Self, StartError> {
         let mut sender = Self::begin(now, options, transport, rng, Attempts::new(now, remote_port, routes))?;
-        sender.dial(now, remote_port, routes)?;
+        if !routes.is_empty() {
+            sender.dial(now, remote_port, routes)?;
+        }
         Ok(sender)
     }
 

@@ -236,8 +236,12 @@ impl Carrier {
         packets.unwrap_or_else(|| self.paths(id).iter().map(|path| path.received_packets).sum())
     }
 
-    /// From here to the other end, as DCCP reckons.
+    /// From here to the other end, as DCCP reckons; over SCTP half of the shortest round trip.
     pub(super) fn one_way_delay(&self, now: Instant, id: ConnectionId) -> Option<core::time::Duration> {
+        if let Some(association) = self.association(id) {
+            let shortest = association.paths().filter_map(|path| path.min_rtt.or(path.srtt)).min();
+            return shortest.map(|rtt| rtt / 2);
+        }
         self.connection(id)?.one_way_delay(now)
     }
 

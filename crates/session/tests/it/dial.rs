@@ -157,9 +157,23 @@ fn a_network_joins_and_another_one_leaves_at_the_receiver() {
     assert!(on_time(scene.sink()) > 0.999, "{:?}", scene.sink().report().kinds);
 }
 
-/// Whoever cannot be called says so at once.
+/// Both ends may be started before there is a network: at boot, or with a modem that is plugged in later.
 #[test]
-fn a_call_needs_a_route() {
-    let refused = Receiver::call(Instant::ZERO, ReceiverOptions::default(), Rng::from_seed(1), PORT, &[]);
-    assert!(refused.is_err());
+fn an_end_that_dials_waits_for_its_first_network() {
+    let mut scene = Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(12), &[link()]);
+    let receiver = Receiver::call(Instant::ZERO, ReceiverOptions::default(), Rng::from_seed(1), PORT, &[]).unwrap();
+    let (id, sink) = (scene.sink, scene.sink_mut());
+    *sink = Sink::of(receiver);
+    scene.net.touch(id);
+    scene.net.run_for(ms(START + 3_000));
+    assert!(scene.sink().outputs.is_empty(), "there is no network");
+    let route = Route::new(SocketId(0), SOURCE_ADDRESSES[0].parse().unwrap());
+    scene.net.with(id, |node, now| {
+        let Node::Sink(sink) = node else { unreachable!("this node is the sink") };
+        sink.receiver.join(now, route).unwrap();
+    });
+    let start = scene.net.now();
+    scene.net.run_for(ms(3_000));
+    let first = scene.sink().outputs.first().expect("it flows").0;
+    assert!(first.since(start) < ms(1_500), "{:?}", first.since(start));
 }

@@ -11,6 +11,7 @@ mod live;
 mod marking;
 mod queue;
 mod rate;
+mod reach;
 mod recovery;
 mod redundancy;
 mod reliable;
