@@ -38,7 +38,7 @@ pub enum Wake {
     Machine,
     /// A registered file descriptor can be read or written.
     Input(InputId),
-    /// Interfaces appeared, vanished, or changed their addresses.
+    /// Interfaces appeared, vanished, or changed their addresses; none of that, and routes changed.
     Interfaces(Vec<InterfaceChange>),
     /// SIGINT, SIGTERM or SIGHUP came; one within a second after another is the same one. The third
     /// ends the process at once.
@@ -204,6 +204,10 @@ impl Driver {
         self.sockets.get(&id)
     }
 
+    pub(crate) fn socket_mut(&mut self, id: SocketId) -> Option<&mut Socket> {
+        self.sockets.get_mut(&id)
+    }
+
     /// The open sockets, by id.
     pub fn sockets(&self) -> impl Iterator<Item = (SocketId, &Socket)> {
         self.sockets.iter().map(|(id, socket)| (*id, socket))
@@ -311,8 +315,8 @@ impl Driver {
         self.interrupts.as_ref().is_some_and(Interrupts::is_terminated)
     }
 
-    /// Reports from now on, as [`Wake::Interfaces`], what changes about the interfaces of this
-    /// machine.
+    /// Reports from now on, as [`Wake::Interfaces`], what changes about the interfaces and routes of
+    /// this machine.
     pub fn watch_interfaces(&mut self) -> io::Result<()> {
         if self.watch.is_some() {
             return Ok(());
@@ -473,7 +477,8 @@ impl Driver {
                 }
                 WATCH => {
                     let changes = self.watch.as_mut().map_or(Ok(Vec::new()), Watch::changes)?;
-                    if !changes.is_empty() {
+                    // Route after route may change: one wake is for all.
+                    if !changes.is_empty() || !self.wakes.contains(&Wake::Interfaces(Vec::new())) {
                         self.wakes.push_back(Wake::Interfaces(changes));
                     }
                 }

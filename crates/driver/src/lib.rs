@@ -18,6 +18,7 @@ mod signal;
 mod socket;
 mod socket_pool;
 mod tap;
+mod trouble;
 mod watch;
 
 #[cfg(feature = "tokio")]
@@ -25,11 +26,12 @@ pub use async_driver::{AsyncDriver, ReadyFd};
 pub use bind::{Bind, BindError, Carrier};
 pub use clock::Clock;
 pub use driver::{Direction, Driver, InputId, Wake, Waker};
-pub use links::{Link, LinkChange, Links, LinksError, Via};
+pub use links::{Link, LinkChange, LinkTrouble, Links, LinksError, Target, Via};
 pub use signal::interrupt_flag;
 pub use socket::{Socket, SocketStats};
 pub use socket_pool::SocketPool;
 pub use tap::Tap;
+pub use trouble::Trouble;
 pub use watch::{InterfaceChange, Interfaces};
 
 /// 32 bytes of the operating system's randomness, for

@@ -1,4 +1,5 @@
 use crate::bind::{self, Bind, BindError, Carrier};
+use crate::trouble::{self, Trouble};
 use braidcast_core::{Datagram, Ecn, Heard, Route, SocketId, Transmit};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
@@ -77,6 +78,10 @@ pub struct Socket {
     /// from what the remote itself sent, and from strangers only about remotes of whom nothing
     /// better is known.
     sources: BTreeMap<SocketAddr, (IpAddr, Heard)>,
+    /// It dials: its packets leave from the address that the routing table has for them now.
+    follows_routes: bool,
+    /// What the kernel said last, if nothing was received since.
+    trouble: Option<Trouble>,
     /// Errors on receiving since something was received.
     error_run: u8,
 }
@@ -111,6 +116,8 @@ impl Socket {
             blocked: false,
             readable: false,
             sources: BTreeMap::new(),
+            follows_routes: false,
+            trouble: None,
             error_run: 0,
         })
     }
@@ -157,6 +164,23 @@ impl Socket {
         // Of raw IPv6 sockets quinn-udp says so because they know no IPv4 options; they carry no IPv4 either.
         let raw_v6 = self.carrier != Carrier::Udp && self.local.is_ipv6();
         self.state.may_fragment() && !raw_v6
+    }
+
+    /// It dials: its packets leave from the address that the routing table has for them, and not from
+    /// the one where the remote was heard; and the kernel's reasons why nothing gets through are
+    /// [noted](Self::trouble).
+    pub(crate) fn dial(&mut self) {
+        self.follows_routes = true;
+        // Without it there are no reasons to be told, and all else works.
+        let _v4 = set_option(&self.raw, libc::IPPROTO_IP, libc::IP_RECVERR, 1);
+        if self.local.is_ipv6() {
+            let _v6 = set_option(&self.raw, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1);
+        }
+    }
+
+    /// Why nothing gets through, if the kernel has said so since something last came.
+    pub const fn trouble(&self) -> Option<Trouble> {
+        self.trouble
     }
 
     pub(crate) fn raw_fd(&self) -> RawFd {
@@ -226,7 +250,7 @@ impl Socket {
         let destination = self.reachable_form(remote);
         let mut src_ip = self.sources.get(&remote).map(|(ip, _)| *ip);
         let segment = transmit.segment_size.unwrap_or(payload.len()).clamp(1, payload.len().max(1));
-        let mut done = 0;
+        let (mut done, mut tried_again) = (0, false);
         // At least once, so that an empty datagram goes out too.
         loop {
             let batch = segment * self.state.max_gso_segments().min(MAX_BATCH / segment).max(1);
@@ -266,10 +290,20 @@ impl Socket {
                     }
                     // The card or driver cannot segment. quinn-udp has taken note: the same again, one by one.
                     Some(Errno::IO | Errno::INVAL) if datagrams > 1 && self.state.max_gso_segments() == 1 => continue,
+                    // An ICMP message that came since the last packet: it says nothing about this one.
+                    Some(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::MSGSIZE)
+                        if self.follows_routes && !std::mem::replace(&mut tried_again, true) =>
+                    {
+                        self.trouble = trouble::errno(&error).and_then(Trouble::of_receiving).or(self.trouble);
+                        continue;
+                    }
                     Some(Errno::MSGSIZE) => self.stats.too_big += datagrams,
                     // NOBUFS too: Linux gives it for a full queue of a socket that is itself writable, so there is
                     // nothing that could be waited for.
-                    _ => self.stats.unsendable += datagrams,
+                    other => {
+                        self.stats.unsendable += datagrams;
+                        self.trouble = other.and_then(Trouble::of_sending).or(self.trouble);
+                    }
                 },
             }
             done += contents.len();
@@ -302,8 +336,9 @@ impl Socket {
                 // A batch that is not full has emptied the socket, and a datagram that comes now makes a new edge.
                 self.readable = count == BATCH_SIZE;
                 self.error_run = 0;
+                self.trouble = None;
                 let mut datagrams = 0;
-                let any_address = self.local.ip().is_unspecified();
+                let any_address = self.local.ip().is_unspecified() && !self.follows_routes;
                 for (meta, buf) in slots.filled(count) {
                     let remote = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
                     let remote = if remote.is_ipv6() { meta.addr } else { remote };
@@ -338,6 +373,10 @@ impl Socket {
                 if error.kind() != io::ErrorKind::WouldBlock {
                     self.stats.receive_errors += 1;
                     self.error_run = self.error_run.saturating_add(1);
+                    self.trouble = trouble::errno(&error).and_then(Trouble::of_receiving).or(self.trouble);
+                    if self.follows_routes {
+                        trouble::drain(&self.raw);
+                    }
                 }
                 0
             }
@@ -411,21 +450,23 @@ fn offload_state(socket: &RawSocket) -> io::Result<UdpSocketState> {
 /// Together with the other control messages of a batch that GRO joined (segment size, destination, TOS) they need 112
 /// to 120 bytes where quinn-udp has room for 96, so that the kernel leaves out the last one: the ECN bits.
 fn without_timestamps(socket: &RawSocket) -> io::Result<()> {
-    let off: libc::c_int = 0;
-    let len = size_of_val(&off) as libc::socklen_t;
-    // SAFETY: `off` is a live c_int and `len` its size, which is all that setsockopt reads through the pointer, and it
-    // keeps neither. The descriptor is open for as long as `socket` is borrowed. A wrong option is an error, no harm.
-    #[allow(unsafe_code, reason = "no safe wrapper among our dependencies has this option")]
-    let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const off).cast(), len)
-    };
-    match io::Error::last_os_error() {
-        _ if result == 0 => Ok(()),
+    match set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0) {
         // A system without the option, for example qemu's user-mode emulation, has not switched it
         // on either.
-        error if Errno::from_io_error(&error) == Some(Errno::NOPROTOOPT) => Ok(()),
-        error => Err(error),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::NOPROTOOPT) => Ok(()),
+        done => done,
     }
+}
+
+/// Sets an option whose value is a number.
+fn set_option(socket: &RawSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let len = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` is a live c_int and `len` its size, which is all that setsockopt reads through
+    // the pointer, and it keeps neither. The descriptor is open for as long as `socket` is borrowed.
+    // A wrong option is an error, no harm.
+    #[allow(unsafe_code, reason = "no safe wrapper among our dependencies has this option")]
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn to_codepoint(ecn: Ecn) -> Option<EcnCodepoint> {

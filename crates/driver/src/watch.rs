@@ -1,13 +1,15 @@
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// `RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR` of `linux/rtnetlink.h`.
-const GROUPS: u32 = 0x1 | 0x10 | 0x100;
+/// Of `linux/rtnetlink.h`: interfaces, and what decides where packets leave and from which address.
+/// `RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV4_RULE | RTMGRP_IPV6_IFADDR |
+/// RTMGRP_IPV6_ROUTE`, and the group `RTNLGRP_IPV6_RULE`, which has no such name.
+const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 1 << (19 - 1);
 
 /// What happened to a network interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,41 +32,54 @@ pub enum InterfaceChange {
 /// link-local address does not count and is not listed, nor is one that is still being checked for duplicates and
 /// cannot be bound to yet).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Interfaces(BTreeMap<String, Vec<IpAddr>>);
+pub struct Interfaces {
+    usable: BTreeMap<String, Vec<IpAddr>>,
+    /// Those that have an IPv6 link-local address.
+    link_local: BTreeSet<String>,
+}
 
 impl Interfaces {
     /// Asks the kernel.
     pub fn list() -> io::Result<Self> {
         let tentative = tentative_addrs(&std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
-        let mut map: BTreeMap<String, Vec<IpAddr>> = BTreeMap::new();
+        let mut all = Self::default();
         for interface in if_addrs::get_if_addrs()? {
             let ip = interface.ip();
-            let unusable = matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local() || tentative.contains(&v6));
-            if interface.is_oper_up() && !unusable {
-                map.entry(interface.name).or_default().push(ip);
+            if !interface.is_oper_up() || matches!(ip, IpAddr::V6(v6) if tentative.contains(&v6)) {
+                continue;
+            }
+            if matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local()) {
+                all.link_local.insert(interface.name);
+            } else {
+                all.usable.entry(interface.name).or_default().push(ip);
             }
         }
-        for addrs in map.values_mut() {
+        for addrs in all.usable.values_mut() {
             addrs.sort_unstable();
             addrs.dedup();
         }
-        Ok(Self(map))
+        Ok(all)
+    }
+
+    /// Returns `true` if the interface `name` runs and has an IPv6 link-local address.
+    pub fn has_link_local(&self, name: &str) -> bool {
+        self.link_local.contains(name)
     }
 
     /// The addresses of the interface `name`, sorted (IPv4 first); `None` if there is no such usable interface.
     pub fn addrs(&self, name: &str) -> Option<&[IpAddr]> {
-        self.0.get(name).map(Vec::as_slice)
+        self.usable.get(name).map(Vec::as_slice)
     }
 
     /// Names and addresses, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[IpAddr])> {
-        self.0.iter().map(|(name, addrs)| (name.as_str(), addrs.as_slice()))
+        self.usable.iter().map(|(name, addrs)| (name.as_str(), addrs.as_slice()))
     }
 
     /// What has to happen to `self` to become `new`: what went down first, then what came up.
     fn changes_to(&self, new: &Self) -> Vec<InterfaceChange> {
-        let down = self.0.keys().filter(|name| !new.0.contains_key(*name));
-        let up = new.0.iter().filter(|(name, addrs)| self.0.get(*name) != Some(addrs));
+        let down = self.usable.keys().filter(|name| !new.usable.contains_key(*name));
+        let up = new.usable.iter().filter(|(name, addrs)| self.usable.get(*name) != Some(addrs));
         down.map(|name| InterfaceChange::Down { name: name.clone() })
             .chain(up.map(|(name, addrs)| InterfaceChange::Up { name: name.clone(), addrs: addrs.clone() }))
             .collect()
@@ -87,14 +102,14 @@ fn tentative_addrs(table: &str) -> Vec<Ipv6Addr> {
 
 impl fmt::Display for Interfaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (name, addrs)) in self.0.iter().enumerate() {
+        for (i, (name, addrs)) in self.usable.iter().enumerate() {
             write!(f, "{}{name} (", if i == 0 { "" } else { ", " })?;
             for (j, addr) in addrs.iter().enumerate() {
                 write!(f, "{}{addr}", if j == 0 { "" } else { ", " })?;
             }
             f.write_str(")")?;
         }
-        if self.0.is_empty() { f.write_str("no usable interface") } else { Ok(()) }
+        if self.usable.is_empty() { f.write_str("no usable interface") } else { Ok(()) }
     }
 }
 
@@ -122,8 +137,8 @@ impl Watch {
         self.doorbell.as_raw_fd()
     }
 
-    /// Returns what changed since the last call, perhaps nothing. To be called when the file
-    /// descriptor became readable.
+    /// Returns what changed about the interfaces since the last call, perhaps nothing: routes changed
+    /// then. To be called when the file descriptor became readable.
     pub(crate) fn changes(&mut self) -> io::Result<Vec<InterfaceChange>> {
         let mut message = [0_u8; 64];
         loop {
@@ -147,7 +162,8 @@ mod tests {
 
     fn interfaces(list: &[(&str, &[&str])]) -> Interfaces {
         let addrs = |addrs: &[&str]| addrs.iter().map(|a| a.parse().unwrap()).collect();
-        Interfaces(list.iter().map(|(name, a)| ((*name).to_owned(), addrs(a))).collect())
+        let usable = list.iter().map(|(name, a)| ((*name).to_owned(), addrs(a))).collect();
+        Interfaces { usable, ..Interfaces::default() }
     }
 
     #[test]

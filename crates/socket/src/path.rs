@@ -31,7 +31,7 @@ impl Path {
             Via::Any => self.remote.to_string(),
             via => via.to_string(),
         };
-        Link { via: self.via.clone(), remote: self.remote, name }
+        Link { via: self.via.clone(), to: self.remote.into(), name }
     }
 }
 

@@ -92,7 +92,7 @@ impl Socket {
             return Err(braidcast_sctp::ConnectError::NoRoute.into());
         }
         let (links, mut warnings) =
-            Links::open(paths.iter().map(Path::link).collect(), Carrier::Udp, &mut self.driver)?;
+            Links::open_now(paths.iter().map(Path::link).collect(), Carrier::Udp, &mut self.driver)?;
         self.warnings.append(&mut warnings);
         let now = self.driver.now();
         let connected = self.hub.connect(now, &links.routes());
@@ -132,14 +132,16 @@ impl Socket {
     /// [`Error::NoConnection`].
     pub fn leave(&mut self, connection: ConnectionId, name: &str) -> Result<bool, Error> {
         self.hub.check(connection)?;
-        let Some(route) = self.links.get_mut(&connection).and_then(|links| links.remove(name)) else {
+        let Some(routes) = self.links.get_mut(&connection).and_then(|links| links.remove(name)) else {
             return Ok(false);
         };
         let now = self.driver.now();
-        if let Some(association) = self.hub.association_mut(connection)? {
-            association.leave(now, route);
+        for route in routes {
+            if let Some(association) = self.hub.association_mut(connection)? {
+                association.leave(now, route);
+            }
+            self.driver.unbind(route.socket);
         }
-        self.driver.unbind(route.socket);
         self.touched = true;
         Ok(true)
     }
@@ -376,8 +378,31 @@ impl Socket {
         for id in hub.take_ended() {
             links.remove(&id).iter().for_each(|links| close_sockets(driver, links));
         }
+        self.settle()?;
         if matches!(wake, Some(Wake::Interfaces(_))) {
             self.refresh()?;
+        }
+        Ok(())
+    }
+
+    /// If the routing table has moved to another network, the old path is left once the new one
+    /// answers.
+    fn settle(&mut self) -> Result<(), Error> {
+        let Self { driver, hub, links, .. } = self;
+        for (&connection, links) in links.iter_mut().filter(|(_, links)| !links.is_settled()) {
+            let Some(association) = hub.association_mut(connection)? else { continue };
+            let active = |it: &braidcast_sctp::PathReport| it.state == braidcast_sctp::PathState::Active;
+            // The newest first: it is the one that the table has now.
+            let mut answering: Vec<_> = association.paths().filter(active).map(|it| it.route).collect();
+            answering.reverse();
+            for route in answering.into_iter().filter(|it| links.routes().contains(it)).collect::<Vec<_>>() {
+                for change in links.up(route) {
+                    if let LinkChange::Left { route, .. } = change {
+                        association.leave(driver.now(), route);
+                        driver.unbind(route.socket);
+                    }
+                }
+            }
         }
         Ok(())
     }

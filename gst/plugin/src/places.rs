@@ -1,10 +1,8 @@
 //! Addresses as properties have them: `to` and `via` make paths, `listen` sockets.
 
 use crate::failure::Failure;
-use braidcast_driver::{Bind, Interfaces, Link, Via};
-use gst::ResourceError as Code;
-use gstreamer as gst;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use braidcast_driver::{Bind, Link, Target, Via};
+use std::net::SocketAddr;
 
 /// Several with commas between.
 pub(crate) fn parts(text: &str) -> Vec<&str> {
@@ -32,7 +30,6 @@ pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
             return Err(Failure::property("via", why, "give one of via or one of to, or as many of both"));
         }
     };
-    let interfaces = Interfaces::list().map_err(|error| Failure::broken(&error))?;
     let mut links: Vec<Link> = Vec::new();
     for (nth, (via, to)) in pairs.iter().enumerate() {
         if pairs[..nth].contains(&(via.clone(), to)) {
@@ -47,33 +44,22 @@ pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
             via if pairs.iter().filter(|(other, _)| other == via).count() == 1 => via.to_string(),
             via => format!("{via} to {to}"),
         };
-        let local = via.addrs(&interfaces).unwrap_or_default();
-        links.push(Link { via: via.clone(), remote: resolve(to, &local)?, name });
+        links.push(Link { via: via.clone(), to: target(to)?, name });
     }
     Ok(links)
 }
 
-/// The address of HOST:PORT, of a family that one of `local` has if there is one.
-fn resolve(to: &str, local: &[IpAddr]) -> Result<SocketAddr, Failure> {
+/// Where HOST:PORT leads.
+fn target(to: &str) -> Result<Target, Failure> {
     let how = "write HOST:PORT, for example home.example:9000 or [2001:db8::1]:9000";
-    let port = to.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
-    let Some((host, 1..)) = port else {
-        return Err(Failure::property("to", format!("'{to}' is not an address with a port"), how));
-    };
-    let all: Vec<SocketAddr> = to
-        .to_socket_addrs()
-        .map_err(|error| {
-            let what = format!("cannot find the address of {host}: {error}");
-            Failure::new(Code::NotFound, what, "check the name and the network")
-        })?
-        .collect();
-    let fits = all.iter().find(|to| local.iter().any(|local| local.is_ipv4() == to.is_ipv4()));
-    let address = fits.or(all.first()).copied();
-    let address = address.ok_or_else(|| Failure::new(Code::NotFound, format!("{host} has no address"), "check it"))?;
-    if address.ip().is_unspecified() || address.ip().is_multicast() {
-        return Err(Failure::property("to", format!("{host} is not the address of one machine"), how));
+    let target = to.parse::<Target>().ok().filter(|it| it.port() != 0);
+    let target = target.ok_or_else(|| Failure::property("to", format!("'{to}' is not an address with a port"), how))?;
+    match target {
+        Target::Addr(addr) if addr.ip().is_unspecified() || addr.ip().is_multicast() => {
+            Err(Failure::property("to", format!("{} is not the address of one machine", addr.ip()), how))
+        }
+        target => Ok(target),
     }
-    Ok(address)
 }
 
 /// `PORT`, `:PORT`, `ADDR:PORT`, or several.
@@ -98,6 +84,8 @@ pub(crate) fn binds(listen: &str) -> Result<Vec<Bind>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gst::ResourceError as Code;
+    use gstreamer as gst;
 
     #[test]
     fn one_goes_with_each_and_equal_numbers_go_in_order() {

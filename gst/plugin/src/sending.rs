@@ -205,7 +205,7 @@ impl Worker {
     fn open(settings: Settings, shared: Arc<Shared<Passing>>, tell: Tell<Said>) -> Result<Self, Failure> {
         let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
         shared.bell.wake(&mut driver)?;
-        let opened = Links::open(settings.links, Carrier::Udp, &mut driver);
+        let opened = Links::open_now(settings.links, Carrier::Udp, &mut driver);
         let (links, warnings) = opened.map_err(|error| cannot_open(&error))?;
         warnings.into_iter().for_each(|words| tell(Said::Note(words)));
         for via in links.missing() {
@@ -281,7 +281,9 @@ impl Worker {
                 self.say_at = None;
                 self.say_no_answer();
             }
-            let until = [Some(self.rate_at), self.input.poll_timeout(), self.say_at, self.end_by];
+            let changes = self.links.tend(&mut self.driver).map_err(|error| cannot_open(&error))?;
+            self.apply(changes);
+            let until = [Some(self.rate_at), self.input.poll_timeout(), self.say_at, self.end_by, self.links.next()];
             match self.driver.drive(&mut self.sender, until.into_iter().flatten().min()) {
                 Ok(Wake::Input(_)) => self.shared.bell.silence(),
                 Ok(Wake::Interfaces(_)) => self.refresh()?,
@@ -334,11 +336,20 @@ impl Worker {
                     (self.tell)(Said::Connected);
                     self.remember();
                 }
-                Event::PathUp(_, route) => (self.tell)(Said::Note(format!("{} is up", name(route)))),
-                Event::PathDown(_, route) => (self.tell)(Said::Note(format!("{} does not answer", name(route)))),
+                Event::PathUp(_, route) => {
+                    (self.tell)(Said::Note(format!("{} is up", name(route))));
+                    let changes = self.links.up(route);
+                    self.apply(changes);
+                }
+                Event::PathDown(_, route) => {
+                    (self.tell)(Said::Note(format!("{} does not answer", name(route))));
+                    self.links.down(self.driver.now(), route);
+                }
+                Event::PathRemoved(_, route) if self.links.has_another(route) => {}
                 Event::PathRemoved(_, route) => (self.tell)(Said::Note(format!("{} has left", name(route)))),
                 Event::Lost(reason) => {
                     self.set_connected(false);
+                    self.links.all_down(self.driver.now());
                     (self.tell)(Said::Trouble(format!("{}; reconnecting", words(&reason))));
                 }
                 Event::InLine => {
@@ -402,26 +413,36 @@ impl Worker {
 
     /// Interfaces came or went.
     fn refresh(&mut self) -> Result<(), Failure> {
-        for change in self.links.refresh(&mut self.driver).map_err(|error| cannot_open(&error))? {
+        let changes = self.links.refresh(&mut self.driver).map_err(|error| cannot_open(&error))?;
+        self.apply(changes);
+        Ok(())
+    }
+
+    /// Paths join and leave.
+    fn apply(&mut self, changes: Vec<LinkChange>) {
+        for change in changes {
             let now = self.driver.now();
             match change {
-                LinkChange::Joined { name, route, .. } => {
-                    let joined = self.sender.join(now, route);
-                    (self.tell)(Said::Note(match joined {
-                        Ok(()) => format!("{name} is there and joins"),
-                        Err(error) => format!("{name} is there and cannot join: {error}"),
-                    }));
-                }
-                LinkChange::Left { name, route } => {
+                LinkChange::Joined { name, route, beside, .. } => match self.sender.join(now, route) {
+                    Ok(()) if beside => {}
+                    Ok(()) => (self.tell)(Said::Note(format!("{name} is there and joins"))),
+                    Err(error) => (self.tell)(Said::Note(format!("{name} is there and cannot join: {error}"))),
+                },
+                LinkChange::Left { name, route, beside } => {
                     self.sender.leave(now, route);
                     self.driver.unbind(route.socket);
-                    (self.tell)(Said::Note(format!("{name} is gone")));
+                    if !beside {
+                        (self.tell)(Said::Note(format!("{name} is gone")));
+                    }
                 }
                 LinkChange::Failed { why, .. } => (self.tell)(Said::Note(why)),
+                LinkChange::Unresolved { host, why } => {
+                    (self.tell)(Said::Note(format!("cannot find the address of {host}: {why}; going on trying")));
+                }
+                LinkChange::Moved { host, .. } => (self.tell)(Said::Note(format!("{host} has another address now"))),
                 _ => {}
             }
         }
-        Ok(())
     }
 
     fn broke_off(&self, reason: &CloseReason) -> Failure {

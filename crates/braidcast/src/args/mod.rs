@@ -7,6 +7,7 @@ mod encode;
 mod generate;
 mod key;
 mod lab;
+mod listen;
 pub(crate) mod media;
 pub(crate) mod neighbour;
 pub(crate) mod one_path;

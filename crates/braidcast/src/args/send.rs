@@ -14,7 +14,8 @@ use std::time::Duration;
 #[command(after_help = "\
 Paths: with one --via (or none) each --to is a path; with one --to each --via is a path; with the same number of \
 both, the n-th --via goes with the n-th --to. An interface named by --via that appears or vanishes while running \
-joins or leaves by itself.
+joins or leaves by itself. All addresses of a name are tried, and it is asked for again when none answers. Neither \
+need be there at the start.
 
 Examples:
   braidcast send camera.ts --to home.example:9000 --via wlan0 --via wwan0

@@ -1,5 +1,6 @@
 //! The values that flags take, and how they are written.
 
+pub(crate) use super::listen::{Listen, Place, listen};
 use super::media::{Direction, UdpMedia, udp};
 use super::neighbour::{Neighbour, srt};
 use braidcast_dccp::Method;
@@ -165,10 +166,6 @@ pub(crate) struct Remote {
     pub(crate) port: u16,
 }
 
-/// The addresses to listen on, `None` for all of this machine in both families, each with its port; never empty.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Listen(pub(crate) Vec<(Option<IpAddr>, u16)>);
-
 /// A local port of a tunnel that applications send to, and what was said of its flows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entrance {
@@ -236,25 +233,6 @@ pub(crate) fn remote(text: &str) -> Result<Remote, String> {
     Ok(Remote { host: host.into(), port: self::port(port)? })
 }
 
-/// `PORT`, `:PORT`, `ADDR:PORT` or several with commas.
-pub(crate) fn listen(text: &str) -> Result<Listen, String> {
-    let mut all = Vec::new();
-    for part in text.split(',').map(str::trim) {
-        match part.strip_prefix(':').unwrap_or(part) {
-            digits if digits.bytes().all(|b| b.is_ascii_digit()) && !digits.is_empty() => {
-                all.push((None, digits.parse().map_err(|_| not_a_port(digits, 0))?));
-            }
-            _ => {
-                let address: SocketAddr = part.parse().map_err(|_| {
-                    format!("'{part}' is neither PORT nor ADDR:PORT: write 9000, 192.0.2.1:9000 or [2001:db8::1]:9000")
-                })?;
-                all.push((Some(address.ip()), address.port()));
-            }
-        }
-    }
-    Ok(Listen(all))
-}
-
 /// How often statistics are written, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Stats {
@@ -317,7 +295,7 @@ pub(crate) fn serve_at(text: &str) -> Result<SocketAddr, String> {
 pub(crate) fn entrance(text: &str) -> Result<Entrance, String> {
     let (at, class) = with_class(text)?;
     let Listen(all) = listen(at)?;
-    let [(addr, port)] = all[..] else { return Err(format!("'{at}' is not one port")) };
+    let [Place { addr, port, zone: None }] = all[..] else { return Err(format!("'{at}' is not one port")) };
     Ok(Entrance { addr, port, class })
 }
 
@@ -390,7 +368,7 @@ fn port(text: &str) -> Result<u16, String> {
     }
 }
 
-fn not_a_port(text: &str, least: u16) -> String {
+pub(super) fn not_a_port(text: &str, least: u16) -> String {
     format!("'{text}' is not a port: ports are {least} to 65535")
 }
 
@@ -523,17 +501,6 @@ mod tests {
             [Ok(1_000_000_000), Ok(65_536), Ok(1500), Ok(7)]
         );
         assert!(size("lots").is_err() && size("-1B").is_err() && size("0").is_err() && size("NaN").is_err());
-    }
-
-    #[test]
-    fn a_bare_port_listens_everywhere_in_both_families() {
-        assert_eq!(listen("9000"), Ok(Listen(vec![(None, 9000)])));
-        assert_eq!(listen(":9000"), listen("9000"));
-        assert_eq!(listen("127.0.0.1:1,[::1]:2").unwrap().0.len(), 2);
-        assert_eq!(listen("0"), Ok(Listen(vec![(None, 0)])));
-        assert!(listen("65536").unwrap_err().contains("0 to 65535"));
-        assert!(listen("").is_err());
-        assert!(listen("localhost:9000").is_err());
     }
 
     #[test]

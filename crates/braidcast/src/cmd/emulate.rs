@@ -1,7 +1,7 @@
 //! `braidcast emulate`: a link in real time between UDP ports.
 
 use super::resolve::resolve;
-use crate::args::values::Listen;
+use crate::args::values::{Listen, Place};
 use crate::args::{Common, EmulateArgs};
 use crate::failure::{Failure, Outcome, broken};
 use crate::out::live::Live;
@@ -62,7 +62,9 @@ pub(super) fn run(args: &EmulateArgs, common: &Common) -> Outcome {
 /// The one address in `listen`.
 fn one_address(listen: &Listen) -> Outcome<SocketAddr> {
     match listen.0.as_slice() {
-        [(addr, port)] => Ok(SocketAddr::new(addr.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), *port)),
+        [Place { addr, port, zone: None }] => {
+            Ok(SocketAddr::new(addr.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), *port))
+        }
         _ => Err(Failure::usage("an emulated link has one LISTEN", "start one `braidcast emulate` for each link")),
     }
 }

@@ -6,7 +6,7 @@ use crate::args::values::Listen;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::{Instant, Route, SocketId};
-use braidcast_driver::{Bind, Carrier, Driver};
+use braidcast_driver::{Carrier, Driver};
 use braidcast_sctp::JoinError;
 use braidcast_session::{PathReport, StartError};
 
@@ -25,10 +25,10 @@ impl Ends {
     /// Opens the ports where this end is called, and returns their addresses. `flag`: what named them.
     pub(crate) fn listen(listen: &Listen, flag: &str, driver: &mut Driver) -> Outcome<(Self, Vec<String>)> {
         let mut locals = Vec::new();
-        for (addr, port) in &listen.0 {
-            let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
-            let socket =
-                driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), format!("choose another {flag}")))?;
+        for place in &listen.0 {
+            let socket = driver
+                .bind(&place.bind())
+                .map_err(|e| Failure::new(e.to_string(), format!("choose another {flag}")))?;
             locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
         }
         Ok((Self::Called, locals))
@@ -63,25 +63,88 @@ impl Ends {
         }
     }
 
-    /// The interfaces changed: has `apply` tell the session which paths join and leave.
-    pub(crate) fn refresh(
-        &mut self,
-        driver: &mut Driver,
-        live: &Live,
-        mut apply: impl FnMut(Instant, &Change) -> Result<(), JoinError>,
-    ) -> Outcome {
-        let Self::Dialed(links) = self else { return Ok(()) };
-        for change in links.refresh(driver, live)? {
-            let applied = apply(driver.now(), &change);
-            match (change, applied) {
-                (Change::Join(route), Err(refused)) => {
-                    live.warn(format!("{} cannot join: {refused}", links.name(route.socket)));
-                }
-                (Change::Join(_), Ok(())) => {}
-                (Change::Leave(route), _) => driver.unbind(route.socket),
-            }
+    /// Returns `true` if the other end answers over every path that can be used now, as far as is
+    /// known here.
+    pub(crate) fn are_up(&self) -> bool {
+        match self {
+            Self::Dialed(links) => links.are_up(),
+            Self::Called => false,
         }
+    }
+
+    /// Returns `true` if the path of `route` goes on by another way.
+    pub(crate) fn has_another(&self, route: Route) -> bool {
+        matches!(self, Self::Dialed(links) if links.has_another(route))
+    }
+
+    /// Says once what the kernel knows of paths over which nobody answers.
+    pub(crate) fn tell_troubles(&mut self, driver: &Driver, live: &Live) {
+        if let Self::Dialed(links) = self {
+            links.tell_troubles(driver, live);
+        }
+    }
+
+    /// When [`tend`](Self::tend) has something to do.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        match self {
+            Self::Dialed(links) => links.next(),
+            Self::Called => None,
+        }
+    }
+
+    /// The other end does not answer over `route` any more.
+    pub(crate) fn down(&mut self, now: Instant, route: Route) {
+        if let Self::Dialed(links) = self {
+            links.down(now, route);
+        }
+    }
+
+    /// It does not answer at all any more.
+    pub(crate) fn all_down(&mut self, now: Instant) {
+        if let Self::Dialed(links) = self {
+            links.all_down(now);
+        }
+    }
+
+    /// The interfaces or routes changed: has `apply` tell the session which paths join and leave.
+    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live, apply: impl Apply) -> Outcome {
+        let Self::Dialed(links) = self else { return Ok(()) };
+        let changes = links.refresh(driver, live)?;
+        carry_out(links, changes, driver, live, apply);
         Ok(())
+    }
+
+    /// The same for what is due.
+    pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live, apply: impl Apply) -> Outcome {
+        let Self::Dialed(links) = self else { return Ok(()) };
+        let changes = links.tend(driver, live)?;
+        carry_out(links, changes, driver, live, apply);
+        Ok(())
+    }
+
+    /// The same for what is not needed any more, as the other end answers over `route`.
+    pub(crate) fn up(&mut self, route: Route, driver: &mut Driver, live: &Live, apply: impl Apply) {
+        let Self::Dialed(links) = self else { return };
+        let changes = links.up(route, live);
+        carry_out(links, changes, driver, live, apply);
+    }
+}
+
+/// What has a session know of a change.
+pub(crate) trait Apply: FnMut(Instant, &Change) -> Result<(), JoinError> {}
+
+impl<F: FnMut(Instant, &Change) -> Result<(), JoinError>> Apply for F {}
+
+fn carry_out(links: &Links, changes: Vec<Change>, driver: &mut Driver, live: &Live, mut apply: impl Apply) {
+    for change in changes {
+        let applied = apply(driver.now(), &change);
+        match (change, applied) {
+            (Change::Join(route), Err(refused)) => {
+                live.warn(format!("{} cannot join: {refused}", links.name(route.socket)));
+            }
+            (Change::Join(_), Ok(())) => {}
+            (Change::Leave(route), _) => driver.unbind(route.socket),
+        }
     }
 }
 

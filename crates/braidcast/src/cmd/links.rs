@@ -1,17 +1,20 @@
 //! The sockets of the paths, in the words of the command line.
 
 use super::paths::Plan;
-use super::resolve::resolve;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use braidcast_core::{Route, SocketId};
-use braidcast_driver::{Carrier, Driver, Interfaces, Link, LinkChange, LinksError, Via};
-use std::net::{IpAddr, SocketAddr};
+use braidcast_core::{Instant, Route, SocketId};
+use braidcast_driver::{Carrier, Driver, Interfaces, Link, LinkChange, LinkTrouble, LinksError, Target, Trouble};
+use std::collections::BTreeSet;
 
-/// Every path that was asked for, whether it can be used now or not.
-pub(crate) struct Links(braidcast_driver::Links);
+/// Every path that was asked for, if it can be used now or not.
+pub(crate) struct Links {
+    links: Box<braidcast_driver::Links>,
+    /// What was said of addresses that do not answer.
+    said: BTreeSet<(String, String, Trouble)>,
+}
 
-/// What became of a path when the interfaces changed.
+/// What became of a path when networks or names changed.
 pub(crate) enum Change {
     /// It can be used now.
     Join(Route),
@@ -20,54 +23,151 @@ pub(crate) enum Change {
 }
 
 impl Links {
-    /// Opens a socket for each path. One whose interface or address is not there is waited for, as long as there
-    /// is another; if there is none, that is an error.
+    /// Opens a socket for each path. One whose interface or address is not there, or whose other end has a name that
+    /// is not resolved, is waited for.
     pub(crate) fn open(plans: Vec<Plan>, carrier: Carrier, driver: &mut Driver, live: &Live) -> Outcome<Self> {
-        let interfaces = Interfaces::list().map_err(|e| failure(LinksError::List(e)))?;
-        let link = |plan: Plan| {
-            let remote = remote_for(&plan, &interfaces)?;
-            Ok(Link { via: plan.via, remote, name: plan.name })
-        };
-        let links = plans.into_iter().map(link).collect::<Outcome<Vec<_>>>()?;
-        let (links, warnings) = braidcast_driver::Links::open(links, carrier, driver).map_err(failure)?;
+        let opened = braidcast_driver::Links::open(plans.into_iter().map(link).collect(), carrier, driver);
+        Self::opened(opened, live)
+    }
+
+    /// The same for measurements, which do not wait: at least one path can be used.
+    pub(crate) fn open_now(plans: Vec<Plan>, carrier: Carrier, driver: &mut Driver, live: &Live) -> Outcome<Self> {
+        let opened = braidcast_driver::Links::open_now(plans.into_iter().map(link).collect(), carrier, driver);
+        Self::opened(opened, live)
+    }
+
+    fn opened(opened: Result<(braidcast_driver::Links, Vec<String>), LinksError>, live: &Live) -> Outcome<Self> {
+        let (links, warnings) = opened.map_err(failure)?;
         warnings.iter().for_each(|warning| live.warn(warning));
-        for via in links.missing() {
+        let interfaces = Interfaces::list().map_err(|e| failure(LinksError::List(e)))?;
+        let strange = links.of_other_family(&interfaces);
+        for (via, needs_ipv4) in &strange {
+            let (needed, other) = if *needs_ipv4 { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+            live.warn(format!(
+                "{via} has no {needed} address, which the other end's address needs (only {other}); it joins when it has one"
+            ));
+        }
+        for via in links.missing().filter(|via| strange.iter().all(|(other, _)| other != via)) {
             live.warn(format!("there is no {via} now; it joins when it appears (this machine has {interfaces})"));
         }
-        Ok(Self(links))
+        for host in links.unresolved() {
+            live.warn(format!("the address of {host} is not known yet; going on asking for it"));
+        }
+        Ok(Self { links: Box::new(links), said: BTreeSet::new() })
+    }
+
+    /// Says once what the kernel knows of paths over which nobody answers.
+    pub(crate) fn tell_troubles(&mut self, driver: &Driver, live: &Live) {
+        for LinkTrouble { name, local, remote, trouble } in self.links.troubles(driver) {
+            let to = remote.to_string();
+            if !self.said.insert((name.to_owned(), to.clone(), trouble)) {
+                continue;
+            }
+            let path = if name == to { to } else { format!("{name} ({to})") };
+            let hint = match (trouble, local) {
+                (Trouble::NoRoute | Trouble::Unreachable, Some(local)) => {
+                    format!(" (if its route is in a table of its own: `ip rule add from {local} lookup TABLE`)")
+                }
+                _ => String::new(),
+            };
+            live.warn(format!("{path}: {trouble}{hint}; going on trying"));
+        }
+    }
+
+    /// Each path has one way to the other end at a time.
+    pub(crate) fn try_one_by_one(&mut self) {
+        self.links.try_one_by_one();
     }
 
     /// The routes that can be used now.
     pub(crate) fn routes(&self) -> Vec<Route> {
-        self.0.routes()
+        self.links.routes()
+    }
+
+    /// Returns `true` if the other end answers over every path that can be used now.
+    pub(crate) fn are_up(&self) -> bool {
+        self.links.are_up()
+    }
+
+    /// Returns `true` if the path of `route` has another way.
+    pub(crate) fn has_another(&self, route: Route) -> bool {
+        self.links.has_another(route)
     }
 
     /// The name of the path that uses, or used, `socket`.
     pub(crate) fn name(&self, socket: SocketId) -> &str {
-        self.0.name(socket).unwrap_or("unknown path")
+        self.links.name(socket).unwrap_or("unknown path")
     }
 
-    /// The interfaces changed: opens and closes sockets, and says which paths join and leave. Those that leave come
-    /// first. Close their sockets with [`Driver::unbind`] once the machine knows.
-    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live) -> Outcome<Vec<Change>> {
-        let said = |change| match change {
-            LinkChange::Joined { name, route, warning } => {
-                warning.iter().for_each(|warning| live.warn(warning));
-                live.note(format!("{name} is there and joins"));
-                Some(Change::Join(route))
-            }
-            LinkChange::Left { name, route } => {
-                live.note(format!("{name} is gone"));
-                Some(Change::Leave(route))
-            }
-            LinkChange::Failed { why, .. } => {
-                live.warn(why);
-                None
-            }
-            _ => None,
-        };
-        Ok(self.0.refresh(driver).map_err(failure)?.into_iter().filter_map(said).collect())
+    /// When [`tend`](Self::tend) has something to do.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.links.next()
     }
+
+    /// The interfaces or routes changed: opens and closes sockets, and says which paths join and leave. Those that
+    /// leave come first. Close their sockets with [`Driver::unbind`] once the machine knows.
+    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live) -> Outcome<Vec<Change>> {
+        self.links.refresh(driver).map(|changes| said(changes, live)).map_err(failure)
+    }
+
+    /// The same for what is due: the resolver may have answered, and the next address of a name is tried.
+    pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live) -> Outcome<Vec<Change>> {
+        self.links.tend(driver).map(|changes| said(changes, live)).map_err(failure)
+    }
+
+    /// The other end answers over `route`; what leaves for that.
+    pub(crate) fn up(&mut self, route: Route, live: &Live) -> Vec<Change> {
+        self.said.retain(|(_, to, _)| *to != route.remote.to_string());
+        said(self.links.up(route), live)
+    }
+
+    /// It does not answer over `route` any more.
+    pub(crate) fn down(&mut self, now: Instant, route: Route) {
+        self.links.down(now, route);
+    }
+
+    /// It does not answer at all any more.
+    pub(crate) fn all_down(&mut self, now: Instant) {
+        self.links.all_down(now);
+    }
+}
+
+fn link(plan: Plan) -> Link {
+    Link { via: plan.via, to: Target::new(&plan.to.host, plan.to.port), name: plan.name }
+}
+
+/// Says what a user wants to know of it.
+fn said(changes: Vec<LinkChange>, live: &Live) -> Vec<Change> {
+    let say = |change| match change {
+        LinkChange::Joined { name, route, warning, beside } => {
+            warning.iter().for_each(|warning| live.warn(warning));
+            if !beside {
+                live.note(format!("{name} is there and joins"));
+            }
+            Some(Change::Join(route))
+        }
+        LinkChange::Left { name, route, beside } => {
+            if !beside {
+                live.note(format!("{name} is gone"));
+            }
+            Some(Change::Leave(route))
+        }
+        LinkChange::Failed { why, .. } => {
+            live.warn(why);
+            None
+        }
+        LinkChange::Unresolved { host, why } => {
+            live.warn(format!("cannot find the address of {host}: {why}; going on trying"));
+            None
+        }
+        LinkChange::Moved { host, addrs } => {
+            let addrs: Vec<String> = addrs.iter().map(|addr| addr.ip().to_string()).collect();
+            live.note(format!("{host} is at {} now", addrs.join(", ")));
+            None
+        }
+        _ => None,
+    };
+    changes.into_iter().filter_map(say).collect()
 }
 
 /// With what the user can do about it.
@@ -76,19 +176,11 @@ fn failure(error: LinksError) -> Failure {
         LinksError::NoneThere { .. } => {
             "give --via an interface or address that is there, or leave it out to send as the system routes"
         }
+        LinksError::Unresolved { .. } => "check the name and the network",
         LinksError::OtherFamily { .. } => "give --via an address of the same kind",
         LinksError::NoRoute { .. } => "give --via a local address",
         LinksError::Bind { .. } => "choose another --via",
         _ => "leave out --via",
     };
     Failure::new(error.to_string(), hint)
-}
-
-/// The remote address of a path, of a family that its interface or address has.
-fn remote_for(plan: &Plan, interfaces: &Interfaces) -> Outcome<SocketAddr> {
-    let local: Vec<IpAddr> = match &plan.via {
-        Via::Addr(addr) => vec![*addr],
-        via => via.addrs(interfaces).unwrap_or_default(),
-    };
-    resolve(&plan.to, |to| local.iter().any(|addr| addr.is_ipv4() == to.is_ipv4()))
 }

@@ -17,7 +17,8 @@ pub(crate) struct Plan {
 
 /// Pairs every `--via` with every `--to` if one of them is single, or the n-th with the n-th.
 pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
-    let vias: Vec<Via> = if via.is_empty() { vec![Via::Any] } else { via.iter().map(|v| via_of(v)).collect() };
+    let given = via.iter().map(|v| via_of(v)).collect::<Outcome<Vec<Via>>>()?;
+    let vias = if given.is_empty() { vec![Via::Any] } else { given };
     let pairs: Vec<(Via, &Remote)> = match (vias.as_slice(), to) {
         ([one], many) => many.iter().map(|to| (one.clone(), to)).collect(),
         (many, [one]) => many.iter().map(|via| (via.clone(), one)).collect(),
@@ -48,10 +49,18 @@ pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
     Ok(pairs.iter().map(|(via, to)| Plan { name: name(via, to), via: via.clone(), to: (*to).clone() }).collect())
 }
 
-/// An address, or else the name of an interface.
-fn via_of(text: &str) -> Via {
+/// An address, or else the name of an interface, which may come later.
+fn via_of(text: &str) -> Outcome<Via> {
+    /// `IFNAMSIZ` of `linux/if.h`, without the byte at its end.
+    const LONGEST: usize = 15;
     let Ok(via) = text.parse::<Via>();
-    via
+    let never = matches!(&via, Via::Device(name) if name.is_empty() || name.len() > LONGEST
+        || name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace()));
+    if never {
+        let what = format!("--via '{text}' is neither an address nor the name of an interface");
+        return Err(Failure::usage(what, "write for example --via wlan0 or --via 192.0.2.1; `ip addr` lists them"));
+    }
+    Ok(via)
 }
 
 #[cfg(test)]
@@ -73,6 +82,14 @@ mod tests {
         assert_eq!(names(&["wlan0", "192.0.2.1"], &["a:1", "b:1"]).unwrap(), ["wlan0", "192.0.2.1"]);
         assert_eq!(names(&["wlan0"], &["a:1"]).unwrap(), ["wlan0 to a:1"]);
         assert_eq!(names(&["wlan0", "wlan0", "wwan0"], &["a:1", "b:1", "a:1"]).unwrap()[1], "wlan0 to b:1");
+    }
+
+    #[test]
+    fn what_can_be_no_interface_is_refused() {
+        for via in ["", "wlan0 wlan1", "a/b", "192.0.2.1:9000", "an-interface-of-16"] {
+            assert!(names(&[via], &["a:1"]).unwrap_err().contains("neither"), "{via}");
+        }
+        assert!(names(&["enx001122334455"], &["a:1"]).is_ok());
     }
 
     #[test]

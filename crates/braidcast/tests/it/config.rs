@@ -55,8 +55,8 @@ fn what_is_typed_wins() {
     let ran = send_with(config, "send typed.ts --to 127.0.0.1:1");
     ran.says(1, &["typed.ts"]);
     let clash = "[perf.client]\nbytes = \"1GB\"\n";
-    let ran = send_with(clash, "perf client 127.0.0.1:1 --duration 1s --via no-such-interface0");
-    ran.says(1, &["no-such-interface0"]);
+    let ran = send_with(clash, "perf client 127.0.0.1:1 --duration 1s --via no-such-if0");
+    ran.says(1, &["no-such-if0"]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod obs;
 mod on_path;
 mod pcap;
 mod perf;
+mod reach;
 mod service;
 mod sessions;
 mod survey;

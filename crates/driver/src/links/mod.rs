@@ -1,168 +1,49 @@
-//! The sockets of paths over interfaces that come and go.
-#![allow(clippy::disallowed_types, reason = "this is where sockets live")]
+//! The sockets of paths over interfaces that come and go, to hosts whose addresses change.
+
+mod names;
+mod slot;
+mod source;
+mod target;
+mod types;
+
+pub use target::Target;
+pub use types::{Link, LinkChange, LinkTrouble, LinksError, Via};
 
 use crate::bind::{Bind, BindError, Carrier};
 use crate::driver::Driver;
 use crate::watch::Interfaces;
-use braidcast_core::{Route, SocketId};
+use braidcast_core::{Instant, Route, SocketId};
+use names::Names;
+use slot::{Open, Slot};
+use source::Local;
 use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::fmt;
-use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::str::FromStr;
+use std::net::SocketAddr;
+use std::time::Duration;
 
-/// What a path leaves through.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Via {
-    /// Whatever the routing table says.
-    #[default]
-    Any,
-    /// A local address.
-    Addr(IpAddr),
-    /// A network interface, by name.
-    Device(String),
-}
+/// Names that the resolver answers within this time are known when [`Links::open`] returns.
+const FIRST_ANSWER: Duration = Duration::from_secs(1);
+/// The system's resolver has stopped trying by then.
+const ANY_ANSWER: Duration = Duration::from_secs(60);
 
-impl Via {
-    /// The addresses that it has now; `None` if it is not there.
-    pub fn addrs(&self, interfaces: &Interfaces) -> Option<Vec<IpAddr>> {
-        match self {
-            Self::Any => Some(Vec::new()),
-            Self::Addr(addr) => interfaces.iter().any(|(_, addrs)| addrs.contains(addr)).then(|| vec![*addr]),
-            Self::Device(name) => interfaces.addrs(name).map(<[IpAddr]>::to_vec),
-        }
-    }
-}
-
-/// An address, or else the name of an interface.
-impl FromStr for Via {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(text.parse().map_or_else(|_| Self::Device(text.to_owned()), Self::Addr))
-    }
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Any => f.write_str("any interface"),
-            Self::Addr(addr) => write!(f, "{addr}"),
-            Self::Device(name) => f.write_str(name),
-        }
-    }
-}
-
-/// A path as it is wanted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Link {
-    /// Where it leaves.
-    pub via: Via,
-    /// Where it leads.
-    pub remote: SocketAddr,
-    /// What reports call it.
-    pub name: String,
-}
-
-/// What became of a path when the interfaces changed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum LinkChange {
-    /// It can be used now: have the machine join with this route.
-    Joined {
-        /// [`Link::name`].
-        name: String,
-        /// Its new socket, and where it leads.
-        route: Route,
-        /// What did not go as asked, for example if it is bound to an address in place of an
-        /// interface.
-        warning: Option<String>,
-    },
-    /// It cannot be used any more: have the machine leave this route, then [`Driver::unbind`] its
-    /// socket.
-    Left {
-        /// [`Link::name`].
-        name: String,
-        /// What it was.
-        route: Route,
-    },
-    /// Its interface or address is there, and its socket cannot be opened. It is tried again with
-    /// the next change of the interfaces.
-    Failed {
-        /// [`Link::name`].
-        name: String,
-        /// Why, in words.
-        why: String,
-    },
-}
-
-/// Why paths could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LinksError {
-    /// None of them can be used now.
-    #[error("there is no {}; this machine has {available}", missing.join(" and no "))]
-    NoneThere {
-        /// The interfaces and addresses asked for.
-        missing: Vec<String>,
-        /// What there is instead.
-        available: Interfaces,
-    },
-    /// A local address cannot send to one of another family.
-    #[error("{local} cannot reach {remote}: one is IPv4, the other IPv6")]
-    OtherFamily {
-        /// The local address asked for.
-        local: IpAddr,
-        /// Where it was to lead.
-        remote: SocketAddr,
-    },
-    /// The routing table has nothing for this address.
-    #[error("no route leads to {remote}: {source}")]
-    NoRoute {
-        /// Where it was to lead.
-        remote: IpAddr,
-        /// What the operating system says.
-        source: io::Error,
-    },
-    /// A socket could not be opened.
-    #[error("cannot open the path {name}: {source}")]
-    Bind {
-        /// [`Link::name`].
-        name: String,
-        /// Why.
-        source: BindError,
-    },
-    /// The interfaces could not be listed.
-    #[error("cannot list the network interfaces: {0}")]
-    List(io::Error),
-    /// Changes of the interfaces could not be watched.
-    #[error("cannot watch the interfaces: {0}")]
-    Watch(io::Error),
-}
-
-/// A path, and its socket if there is one now.
-#[derive(Debug)]
-struct Slot {
-    link: Link,
-    open: Option<Open>,
-}
-
-#[derive(Debug)]
-struct Open {
-    route: Route,
-    /// What the interface had when the socket was opened.
-    addrs: Vec<IpAddr>,
-}
-
-/// A socket for each path that was asked for, as long as its interface or address is there.
+/// Sockets for each path that was asked for, as long as its interface or address is there.
 ///
-/// After [`Wake::Interfaces`](crate::Wake::Interfaces) call [`refresh`](Self::refresh), and tell
-/// the machine which paths join and leave.
+/// A path may have several ways to its other end: the addresses of a name, in both families, are
+/// tried one after another, each a quarter of a second after the one before (RFC 8305), until one
+/// answers; and when the routing table moves to another network or address, the new way is opened
+/// beside the old one, which stays until the new one answers.
+///
+/// After [`Wake::Interfaces`](crate::Wake::Interfaces) call [`refresh`](Self::refresh), at
+/// [`next`](Self::next) [`tend`](Self::tend), and tell the machine which routes join and leave. Say
+/// which routes answer ([`up`](Self::up)) and which do not any more ([`down`](Self::down)).
 #[derive(Debug)]
 pub struct Links {
     carrier: Carrier,
     all: Vec<Slot>,
+    host_names: Names,
+    /// Each path has one way at a time.
+    one_by_one: bool,
+    /// What the resolver said last of names that it does not know.
+    unresolved: Option<(String, String)>,
     /// The names of the sockets, also of those that were closed lately; the newest last.
     names: VecDeque<(SocketId, String)>,
 }
@@ -171,28 +52,45 @@ impl Links {
     /// Names of closed sockets that are kept.
     const MOST_NAMES: usize = 64;
 
-    /// Opens a socket for each path, and watches the interfaces if any path names one. Also returns
-    /// what did not go as asked, in words.
+    /// Opens a socket for each path that can be used now, and watches the interfaces and routes. Also
+    /// returns what did not go as asked, in words.
     ///
-    /// A path whose interface or address is not there is waited for ([`missing`](Self::missing)),
-    /// as long as there is another.
+    /// A path whose interface or address is not there is waited for ([`missing`](Self::missing)), and
+    /// so is the address of a name; this call itself waits for it up to a second.
     ///
     /// # Errors
     /// [`LinksError`]; no socket stays open then.
     pub fn open(links: Vec<Link>, carrier: Carrier, driver: &mut Driver) -> Result<(Self, Vec<String>), LinksError> {
-        if links.iter().any(|link| link.via != Via::Any) {
-            driver.watch_interfaces().map_err(LinksError::Watch)?;
-        }
+        Self::open_within(links, carrier, driver, FIRST_ANSWER)
+    }
+
+    /// The same for programs that do not wait for networks: it waits for the resolver, and fails if no
+    /// path can be used now.
+    ///
+    /// # Errors
+    /// [`LinksError`]; no socket stays open then.
+    pub fn open_now(
+        links: Vec<Link>,
+        carrier: Carrier,
+        driver: &mut Driver,
+    ) -> Result<(Self, Vec<String>), LinksError> {
+        let (it, warnings) = Self::open_within(links, carrier, driver, ANY_ANSWER)?;
+        it.check_any().map(|()| (it, warnings))
+    }
+
+    fn open_within(
+        links: Vec<Link>,
+        carrier: Carrier,
+        driver: &mut Driver,
+        wait: Duration,
+    ) -> Result<(Self, Vec<String>), LinksError> {
+        driver.watch_interfaces().map_err(LinksError::Watch)?;
         let interfaces = Interfaces::list().map_err(LinksError::List)?;
-        if let Some((local, remote)) = links.iter().find_map(|link| match link.via {
-            Via::Addr(addr) if addr.is_ipv4() != link.remote.is_ipv4() => Some((addr, link.remote)),
-            _ => None,
-        }) {
-            return Err(LinksError::OtherFamily { local, remote });
-        }
-        let all = links.into_iter().map(|link| Slot { link, open: None }).collect();
-        let mut it = Self { carrier, all, names: VecDeque::new() };
-        match it.open_all(driver, interfaces) {
+        links.iter().try_for_each(check_family)?;
+        let all = links.into_iter().map(|link| Slot::new(link, false)).collect();
+        let host_names = Names::new();
+        let mut it = Self { carrier, all, host_names, one_by_one: false, unresolved: None, names: VecDeque::new() };
+        match it.open_all(driver, &interfaces, wait) {
             Ok(warnings) => Ok((it, warnings)),
             Err(error) => {
                 it.routes().iter().for_each(|route| driver.unbind(route.socket));
@@ -201,58 +99,158 @@ impl Links {
         }
     }
 
+    /// Each path has one way at a time from now on: the next address is tried in place of the one
+    /// before. For protocols that know one path.
+    pub fn try_one_by_one(&mut self) {
+        self.one_by_one = true;
+        self.all.iter_mut().for_each(Slot::try_one_by_one);
+    }
+
     /// Opens all that can be opened; what did not go as asked.
-    fn open_all(&mut self, driver: &mut Driver, interfaces: Interfaces) -> Result<Vec<String>, LinksError> {
+    fn open_all(
+        &mut self,
+        driver: &mut Driver,
+        interfaces: &Interfaces,
+        wait: Duration,
+    ) -> Result<Vec<String>, LinksError> {
+        let began = driver.now();
+        self.ask_names(began);
+        while self.host_names.is_asking() && driver.now().since(began) < wait {
+            self.host_names.wait(wait.saturating_sub(driver.now().since(began)));
+            self.take_answers(driver.now());
+        }
+        self.take_answers(driver.now());
         let mut warnings = Vec::new();
         for place in 0..self.all.len() {
-            if let Some(warning) = self.open_one(place, driver, &interfaces)? {
-                warnings.extend(warning);
+            for change in self.try_next(place, driver, interfaces)? {
+                match change {
+                    LinkChange::Joined { warning, .. } => warnings.extend(warning),
+                    LinkChange::Left { route, .. } => driver.unbind(route.socket),
+                    _ => {}
+                }
             }
-        }
-        let missing: Vec<String> = self.missing().map(ToString::to_string).collect();
-        if missing.len() == self.all.len() {
-            return Err(LinksError::NoneThere { missing, available: interfaces });
         }
         Ok(warnings)
     }
 
-    /// Opens the socket of the path at `place`: `None` if its interface or address is not there,
-    /// else what did not go as asked.
-    fn open_one(
+    /// # Errors
+    /// [`LinksError::NoneThere`], [`LinksError::Unresolved`]: no path can be used now.
+    fn check_any(&self) -> Result<(), LinksError> {
+        if self.all.iter().any(|slot| !slot.open.is_empty()) {
+            return Ok(());
+        }
+        if let Some((host, why)) = self.unresolved.clone() {
+            return Err(LinksError::Unresolved { host, why });
+        }
+        let available = Interfaces::list().map_err(LinksError::List)?;
+        Err(LinksError::NoneThere { missing: self.missing().map(ToString::to_string).collect(), available })
+    }
+
+    /// Asks for the names of paths that no address of theirs answers for.
+    fn ask_names(&mut self, now: Instant) {
+        for slot in self.all.iter().filter(|slot| !slot.is_up()) {
+            if let Some(host) = slot.host() {
+                self.host_names.ask(now, host);
+            }
+        }
+    }
+
+    /// What the resolver has said meanwhile.
+    fn take_answers(&mut self, now: Instant) -> Vec<LinkChange> {
+        self.host_names.tend(now);
+        let mut changes = Vec::new();
+        while let Some((host, answer)) = self.host_names.take(now) {
+            let slots = self.all.iter_mut().filter(|slot| slot.host() == Some(&host));
+            match answer {
+                Ok(found) if !found.is_empty() => {
+                    let addrs = names::in_turn(found);
+                    let mut moved = false;
+                    for slot in slots {
+                        let was_known = slot.is_known();
+                        moved |= slot.resolved(now, &addrs) && was_known;
+                        slot.said = false;
+                    }
+                    self.unresolved.take_if(|(name, _)| *name == host);
+                    if moved {
+                        changes.push(LinkChange::Moved { host, addrs });
+                    }
+                }
+                none => {
+                    let why = none.map_or_else(|error| error.to_string(), |_| "it has none".to_owned());
+                    let mut new = false;
+                    slots.filter(|slot| !slot.is_known()).for_each(|slot| {
+                        new |= !std::mem::replace(&mut slot.said, true);
+                    });
+                    self.unresolved = Some((host.clone(), why.clone()));
+                    if new {
+                        changes.push(LinkChange::Unresolved { host, why });
+                    }
+                }
+            }
+        }
+        changes
+    }
+
+    /// Tries the next way of the path at `place`, if it is due.
+    fn try_next(
         &mut self,
         place: usize,
         driver: &mut Driver,
         interfaces: &Interfaces,
-    ) -> Result<Option<Option<String>>, LinksError> {
-        let Slot { link, open } = &mut self.all[place];
-        let Some(addrs) = link.via.addrs(interfaces) else { return Ok(None) };
-        let mut remote = link.remote;
-        let mut bind = match &link.via {
-            Via::Any => Bind::default(),
-            Via::Addr(addr) => Bind::to_addr(SocketAddr::new(*addr, 0)),
-            Via::Device(name) => Bind::to_device(name, 0),
+    ) -> Result<Vec<LinkChange>, LinksError> {
+        let slot = &mut self.all[place];
+        let Some((remote, local, gone)) = slot.step(driver.now(), interfaces) else { return Ok(Vec::new()) };
+        let beside = gone.is_some() || !slot.open.is_empty();
+        let name = slot.link.name.clone();
+        let left = gone.map(|open| LinkChange::Left { name, route: open.route, beside: true });
+        let joined = self.open_one(place, driver, remote, local, beside)?;
+        Ok(left.into_iter().chain(joined).collect())
+    }
+
+    /// Opens a way of the path at `place`; `None` if its interface or address is gone by now.
+    fn open_one(
+        &mut self,
+        place: usize,
+        driver: &mut Driver,
+        mut remote: SocketAddr,
+        local: Local,
+        beside: bool,
+    ) -> Result<Option<LinkChange>, LinksError> {
+        let link = &self.all[place].link;
+        let mut bind = match (&link.via, local) {
+            (Via::Any, _) => Bind::default(),
+            (Via::Addr(addr), _) => Bind::to_addr(SocketAddr::new(*addr, 0)),
+            // With its address, which rules choose a table by; the kernel may know no route by the
+            // interface alone.
+            (Via::Device(name), Local::From(addr)) => Bind { addr: Some(addr), ..Bind::to_device(name, 0) },
+            (Via::Device(name), _) => Bind::to_device(name, 0),
         };
         if let Carrier::Ip(_) = self.carrier {
             // The protocol's checksum covers the address, so it must be a certain one; there are no
             // ports.
             bind.carrier = self.carrier;
-            let fitting = addrs.iter().find(|addr| addr.is_ipv4() == remote.is_ipv4());
-            bind.addr = Some(match fitting {
-                Some(addr) => *addr,
-                None => local_address(remote)?,
+            bind.addr = Some(match local.addr() {
+                Some(addr) => addr,
+                None => {
+                    source::ask(None, remote).map_err(|source| LinksError::NoRoute { remote: remote.ip(), source })?
+                }
             });
             remote.set_port(0);
         }
         match driver.bind(&bind) {
             Ok(socket) => {
+                if let Some(it) = driver.socket_mut(socket) {
+                    it.dial();
+                }
                 let warning = driver.socket(socket).and_then(|socket| socket.warning()).map(str::to_owned);
-                *open = Some(Open { route: Route::new(socket, remote), addrs });
+                let (name, route) = (link.name.clone(), Route::new(socket, remote));
+                self.all[place].open.push(Open { route, local: local.addr(), up: false });
                 self.names.retain(|(id, _)| *id != socket);
-                self.names.push_back((socket, link.name.clone()));
+                self.names.push_back((socket, name.clone()));
                 if self.names.len() > self.all.len() + Self::MOST_NAMES {
                     self.forget_a_name();
                 }
-                Ok(Some(warning))
+                Ok(Some(LinkChange::Joined { name, route, warning, beside }))
             }
             Err(BindError::NoSuchInterface { .. } | BindError::NoSuchAddress { .. }) => Ok(None),
             Err(source) => Err(LinksError::Bind { name: link.name.clone(), source }),
@@ -261,26 +259,25 @@ impl Links {
 
     /// Forgets the name of the socket that was closed longest ago.
     fn forget_a_name(&mut self) {
-        let is_open = |id| self.all.iter().any(|slot| slot.open.as_ref().is_some_and(|it| it.route.socket == id));
+        let is_open = |id| self.all.iter().any(|slot| slot.open.iter().any(|it| it.route.socket == id));
         if let Some(place) = self.names.iter().position(|(id, _)| !is_open(*id)) {
             self.names.remove(place);
         }
     }
 
-    /// Adds a path: joined now, or `None` if its interface or address is not there and is waited
-    /// for.
+    /// Adds a path: joined now, or `None` if its interface or address is not there, or its name not
+    /// resolved, and is waited for.
     ///
     /// # Errors
     /// [`LinksError`]; it was not added then.
     pub fn add(&mut self, link: Link, driver: &mut Driver) -> Result<Option<LinkChange>, LinksError> {
-        if link.via != Via::Any {
-            driver.watch_interfaces().map_err(LinksError::Watch)?;
-        }
+        check_family(&link)?;
         let interfaces = Interfaces::list().map_err(LinksError::List)?;
         let place = self.all.len();
-        self.all.push(Slot { link, open: None });
-        match self.open_one(place, driver, &interfaces) {
-            Ok(opened) => Ok(opened.and_then(|warning| self.joined(place, warning))),
+        self.all.push(Slot::new(link, self.one_by_one));
+        self.ask_names(driver.now());
+        match self.try_next(place, driver, &interfaces) {
+            Ok(changes) => Ok(changes.into_iter().next()),
             Err(error) => {
                 self.all.truncate(place);
                 Err(error)
@@ -288,33 +285,68 @@ impl Links {
         }
     }
 
-    /// Takes the path of this name out; the route that it had, which the machine is to leave.
-    pub fn remove(&mut self, name: &str) -> Option<Route> {
+    /// Takes the path of this name out; the routes that it had, which the machine is to leave. `None`
+    /// if there is no such path.
+    pub fn remove(&mut self, name: &str) -> Option<Vec<Route>> {
         let place = self.all.iter().position(|slot| slot.link.name == name)?;
-        self.all.remove(place).open.map(|open| open.route)
+        Some(self.all.remove(place).open.into_iter().map(|open| open.route).collect())
     }
 
     /// Takes the path over `route` out, which the machine did not take; [`Driver::unbind`] its
     /// socket.
     pub fn forget(&mut self, route: Route) {
-        self.all.retain(|slot| slot.open.as_ref().is_none_or(|open| open.route != route));
-    }
-
-    /// The path at `place`, which has just been opened.
-    fn joined(&self, place: usize, warning: Option<String>) -> Option<LinkChange> {
-        let Slot { link, open } = &self.all[place];
-        let route = open.as_ref()?.route;
-        Some(LinkChange::Joined { name: link.name.clone(), route, warning })
+        self.all.retain(|slot| slot.open.iter().all(|open| open.route != route));
     }
 
     /// The routes that can be used now.
     pub fn routes(&self) -> Vec<Route> {
-        self.all.iter().filter_map(|slot| slot.open.as_ref()).map(|open| open.route).collect()
+        self.all.iter().flat_map(|slot| &slot.open).map(|open| open.route).collect()
     }
 
-    /// What the paths that cannot be used now wait for.
+    /// Returns `true` if the other end answers over every path that can be used now.
+    pub fn are_up(&self) -> bool {
+        self.all.iter().all(|slot| slot.open.is_empty() || slot.is_up())
+    }
+
+    /// Returns `true` if another way of the path that `route` belongs, or belonged, to is open.
+    pub fn has_another(&self, route: Route) -> bool {
+        let name = self.name(route.socket);
+        let mut slots = self.all.iter().filter(|slot| Some(slot.link.name.as_str()) == name);
+        slots.any(|slot| slot.open.iter().any(|open| open.route != route))
+    }
+
+    /// What the paths wait for that cannot be used now, though their addresses are known.
     pub fn missing(&self) -> impl Iterator<Item = &Via> {
-        self.all.iter().filter(|slot| slot.open.is_none()).map(|slot| &slot.link.via)
+        self.waiting().map(|slot| &slot.link.via)
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &Slot> {
+        self.all.iter().filter(|slot| slot.open.is_empty() && slot.is_known())
+    }
+
+    /// The interfaces and addresses among them that are there and lack an address of the family that
+    /// is needed, and that family: IPv4 if `true`.
+    pub fn of_other_family(&self, interfaces: &Interfaces) -> Vec<(&Via, bool)> {
+        let lacks = |slot: &&Slot| slot.link.via.addrs(interfaces).is_some();
+        self.waiting().filter(lacks).map(|slot| (&slot.link.via, slot.needs_ipv4())).collect()
+    }
+
+    /// What the kernel says of paths over which nobody answers.
+    pub fn troubles(&self, driver: &Driver) -> Vec<LinkTrouble<'_>> {
+        let mut all = Vec::new();
+        for slot in self.all.iter().filter(|slot| !slot.is_up()) {
+            for open in &slot.open {
+                let Some(trouble) = driver.socket(open.route.socket).and_then(|it| it.trouble()) else { continue };
+                let local = open.local.filter(|_| matches!(slot.link.via, Via::Device(_)));
+                all.push(LinkTrouble { name: &slot.link.name, local, remote: open.route.remote, trouble });
+            }
+        }
+        all
+    }
+
+    /// The hosts whose addresses are not known yet.
+    pub fn unresolved(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().filter(|slot| !slot.is_known()).filter_map(Slot::host)
     }
 
     /// The name of the path that uses, or used lately, `socket`.
@@ -322,140 +354,144 @@ impl Links {
         self.names.iter().find(|(id, _)| *id == socket).map(|(_, name)| name.as_str())
     }
 
-    /// The interfaces changed: opens sockets if it can, and returns which paths left and joined.
-    /// Those that left come first.
+    /// The other end answers over `route`: returns the other ways of the path, which left.
+    pub fn up(&mut self, route: Route) -> Vec<LinkChange> {
+        let mut left = Vec::new();
+        for slot in &mut self.all {
+            let others = slot.up(route);
+            let name = &slot.link.name;
+            left.extend(others.iter().map(|it| LinkChange::Left { name: name.clone(), route: it.route, beside: true }));
+        }
+        for slot in self.all.iter().filter(|slot| slot.is_up()) {
+            let is_wanted = self.all.iter().any(|it| it.host() == slot.host() && !it.is_up());
+            if let Some(host) = slot.host().filter(|_| !is_wanted) {
+                self.host_names.settle(host);
+            }
+        }
+        left
+    }
+
+    /// The other end does not answer over `route` any more: asks for its name again, and tries its
+    /// other addresses.
+    pub fn down(&mut self, now: Instant, route: Route) {
+        let mut any = false;
+        self.all.iter_mut().for_each(|slot| any |= slot.down(now, route));
+        if any {
+            self.ask_names(now);
+        }
+    }
+
+    /// The other end does not answer over any route.
+    pub fn all_down(&mut self, now: Instant) {
+        self.routes().into_iter().for_each(|route| self.down(now, route));
+    }
+
+    /// Returns `true` if no path has several ways open, or is to try another one.
+    pub fn is_settled(&self) -> bool {
+        self.all.iter().all(|slot| slot.open.len() <= 1 && slot.due.is_none())
+    }
+
+    /// When [`tend`](Self::tend) has something to do.
+    pub fn next(&self) -> Option<Instant> {
+        self.all.iter().filter_map(|slot| slot.due).chain(self.host_names.next()).min()
+    }
+
+    /// Does what is due: takes the resolver's answers, and tries the next addresses.
+    ///
+    /// # Errors
+    /// [`LinksError::List`]; nothing changed then.
+    pub fn tend(&mut self, driver: &mut Driver) -> Result<Vec<LinkChange>, LinksError> {
+        let now = driver.now();
+        if self.next().is_none_or(|next| next > now) {
+            return Ok(Vec::new());
+        }
+        let mut changes = self.take_answers(now);
+        if self.all.iter().any(|slot| slot.due.is_some_and(|due| due <= now)) {
+            let interfaces = Interfaces::list().map_err(LinksError::List)?;
+            for place in 0..self.all.len() {
+                changes.extend(self.try_or_tell(place, driver, &interfaces));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Tries the next way of the path at `place`, if it is due; what cannot be opened is told.
+    fn try_or_tell(&mut self, place: usize, driver: &mut Driver, interfaces: &Interfaces) -> Vec<LinkChange> {
+        self.try_next(place, driver, interfaces).unwrap_or_else(|error| {
+            let name = self.all[place].link.name.clone();
+            vec![LinkChange::Failed { name, why: error.to_string() }]
+        })
+    }
+
+    /// The interfaces or routes changed: opens sockets if it can, and returns which ways left and
+    /// joined. Those that left come first.
     ///
     /// # Errors
     /// [`LinksError::List`]; nothing changed then.
     pub fn refresh(&mut self, driver: &mut Driver) -> Result<Vec<LinkChange>, LinksError> {
         let interfaces = Interfaces::list().map_err(LinksError::List)?;
+        let now = driver.now();
         let (mut left, mut joined) = (Vec::new(), Vec::new());
         for place in 0..self.all.len() {
             let slot = &mut self.all[place];
-            if slot.link.via == Via::Any {
-                continue;
-            }
-            let addrs = slot.link.via.addrs(&interfaces);
-            // New addresses beside the old ones need nothing; without the old ones the socket's
-            // packets get lost.
-            let gone = |open: &Open| !open.addrs.iter().all(|old| addrs.iter().flatten().any(|new| new == old));
-            if let Some(open) = slot.open.take_if(|open| gone(open)) {
-                left.push(LinkChange::Left { name: slot.link.name.clone(), route: open.route });
-            }
-            if slot.open.is_some() {
-                continue;
-            }
-            match self.open_one(place, driver, &interfaces) {
-                Ok(opened) => joined.extend(opened.and_then(|warning| self.joined(place, warning))),
-                // What left must be told all the same.
-                Err(error) => {
-                    let name = self.all[place].link.name.clone();
-                    joined.push(LinkChange::Failed { name, why: error.to_string() });
+            let name = slot.link.name.clone();
+            let mut gone = Vec::new();
+            let mut moved = None;
+            for mut open in std::mem::take(&mut slot.open) {
+                let local = slot.local(open.route.remote, &interfaces);
+                let is_gone = match (&slot.link.via, open.local) {
+                    (Via::Any, _) => false,
+                    (via, Some(addr)) => !via.addrs(&interfaces).is_some_and(|all| all.contains(&addr)),
+                    (_, None) => local.is_none(),
+                };
+                if is_gone {
+                    gone.push(open.route);
+                    continue;
                 }
+                // Without a route nothing moves: the old one may come back.
+                match local {
+                    Some(Local::From(addr)) if open.local.is_none() => open.local = Some(addr),
+                    Some(new @ Local::From(addr)) if open.local != Some(addr) => {
+                        moved = Some((open.route.remote, addr, new));
+                    }
+                    _ => {}
+                }
+                slot.open.push(open);
             }
+            if let Some((remote, addr, new)) = moved
+                && !slot.open.iter().any(|it| it.local == Some(addr) && it.route.remote == remote)
+            {
+                if self.one_by_one || slot.open.len() > 2 {
+                    gone.push(slot.open.remove(0).route);
+                }
+                match self.open_one(place, driver, remote, new, true) {
+                    Ok(opened) => joined.extend(opened),
+                    Err(error) => joined.push(LinkChange::Failed { name: name.clone(), why: error.to_string() }),
+                }
+            } else if !slot.is_up() {
+                // Other addresses may be reached now.
+                slot.due = slot.is_known().then_some(now);
+                joined.extend(self.try_or_tell(place, driver, &interfaces));
+            }
+            let beside = !self.all[place].open.is_empty();
+            left.extend(gone.into_iter().map(|route| LinkChange::Left { name: name.clone(), route, beside }));
         }
+        self.ask_names(now);
         left.append(&mut joined);
         Ok(left)
     }
 }
 
-/// The local address that packets to `remote` leave from.
-///
 /// # Errors
-/// [`LinksError::NoRoute`].
-fn local_address(remote: SocketAddr) -> Result<IpAddr, LinksError> {
-    let any: SocketAddr = if remote.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
-    let ask = || {
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(remote)?;
-        socket.local_addr()
-    };
-    ask().map(|local| local.ip()).map_err(|source| LinksError::NoRoute { remote: remote.ip(), source })
+/// [`LinksError::OtherFamily`].
+fn check_family(link: &Link) -> Result<(), LinksError> {
+    match (&link.via, &link.to) {
+        (Via::Addr(local), Target::Addr(remote)) if local.is_ipv4() != remote.is_ipv4() => {
+            Err(LinksError::OtherFamily { local: *local, remote: *remote })
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn link(via: &str, remote: &str) -> Link {
-        Link { via: via.parse().unwrap(), remote: remote.parse().unwrap(), name: via.to_owned() }
-    }
-
-    fn open(links: Vec<Link>) -> Result<Links, String> {
-        let mut driver = Driver::new().unwrap();
-        Links::open(links, Carrier::Udp, &mut driver).map(|(links, _)| links).map_err(|e| e.to_string())
-    }
-
-    #[test]
-    fn what_is_not_there_is_waited_for_as_long_as_there_is_another() {
-        let links = open(vec![link("nothere0", "127.0.0.1:9"), link("127.0.0.1", "127.0.0.1:9")]).unwrap();
-        assert_eq!(links.missing().collect::<Vec<_>>(), [&Via::Device("nothere0".into())]);
-        assert_eq!(links.routes().len(), 1);
-        assert_eq!(links.name(links.routes()[0].socket), Some("127.0.0.1"));
-        let error = open(vec![link("nothere0", "127.0.0.1:9"), link("nothere1", "127.0.0.1:9")]).unwrap_err();
-        assert!(error.starts_with("there is no nothere0 and no nothere1; this machine has "), "{error}");
-    }
-
-    #[test]
-    fn an_address_does_not_reach_the_other_family() {
-        let error = open(vec![link("127.0.0.1", "[::1]:9")]).unwrap_err();
-        assert_eq!(error, "127.0.0.1 cannot reach [::1]:9: one is IPv4, the other IPv6");
-    }
-
-    #[test]
-    fn paths_are_added_and_removed_by_name() {
-        let mut driver = Driver::new().unwrap();
-        let (mut links, _) = Links::open(vec![link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver).unwrap();
-        let added = links.add(link("127.0.0.1", "127.0.0.1:10"), &mut driver).unwrap();
-        let Some(LinkChange::Joined { name, route, .. }) = added else { panic!("{added:?}") };
-        assert_eq!((name.as_str(), links.routes().len()), ("127.0.0.1", 2));
-        assert_eq!(links.add(link("nothere0", "127.0.0.1:9"), &mut driver).unwrap(), None);
-        assert_eq!(links.missing().count(), 1);
-        assert_eq!(links.remove("127.0.0.1"), Some(route));
-        assert_eq!((links.remove("127.0.0.1"), links.remove("nothere0"), links.routes().len()), (None, None, 1));
-    }
-
-    #[test]
-    fn nothing_changes_while_the_interfaces_stay() {
-        let mut driver = Driver::new().unwrap();
-        let (mut links, _) =
-            Links::open(vec![link("127.0.0.1", "127.0.0.1:9"), link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver)
-                .unwrap();
-        assert_eq!(links.refresh(&mut driver).unwrap(), []);
-    }
-
-    #[test]
-    fn what_cannot_be_opened_leaves_no_socket_behind() {
-        let mut driver = Driver::new().unwrap();
-        let missing = vec![link("nothere0", "127.0.0.1:9")];
-        assert!(Links::open(missing, Carrier::Udp, &mut driver).is_err());
-        // The right to open raw sockets is not there, or the address of the second path is not: the
-        // first one was opened by then.
-        let native = Carrier::Ip(253);
-        let far = vec![link("127.0.0.1", "127.0.0.1:9"), Link { via: Via::Any, ..link("", "[2001:db8::1]:9") }];
-        _ = Links::open(far, native, &mut driver).map(|(links, _)| {
-            links.routes().iter().for_each(|route| driver.unbind(route.socket));
-        });
-        assert_eq!(driver.sockets().count(), 0);
-    }
-
-    #[test]
-    fn names_of_sockets_are_forgotten_some_time_after_the_sockets() {
-        let mut driver = Driver::new().unwrap();
-        let (mut links, _) = Links::open(vec![link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver).unwrap();
-        let first = links.routes()[0].socket;
-        for n in 0..500 {
-            let added = links.add(link("127.0.0.1", "127.0.0.1:10"), &mut driver).unwrap();
-            let Some(LinkChange::Joined { route, .. }) = added else { panic!("{added:?}") };
-            if n % 2 == 0 {
-                links.forget(route)
-            } else {
-                assert_eq!(links.remove("127.0.0.1"), Some(route))
-            }
-            driver.unbind(route.socket);
-            assert_eq!(links.name(route.socket), Some("127.0.0.1"), "it is told that it left");
-        }
-        assert!(links.names.len() <= Links::MOST_NAMES + 2, "{}", links.names.len());
-        assert_eq!(links.name(first), Some("lo"));
-    }
-}
+mod tests;

@@ -66,6 +66,8 @@ struct Test<P: Protocol> {
     live: Live,
     watch: Watch,
     links: Links,
+    /// Several addresses of the server are tried: DCCP has one path.
+    tries: bool,
     security: Security,
     endpoint: P,
     id: P::Id,
@@ -102,7 +104,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let live = Live::new(common.quiet);
     let mut driver = common::driver()?;
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
-    let links = Links::open(plans, carrier, &mut driver, &live)?;
+    let links = Links::open_now(plans, carrier, &mut driver, &live)?;
     let protocol = if args.dccp.dccp.is_some() { Carried::Dccp } else { Carried::Sctp };
     let watch = Watch::open(&args.watch, "perf client", &mut driver, protocol)?;
     if !args.dccp.native {
@@ -160,6 +162,7 @@ impl<P: Protocol> Test<P> {
             live,
             watch,
             links,
+            tries: args.dccp.dccp.is_none(),
             security,
             endpoint,
             id,
@@ -191,12 +194,17 @@ impl<P: Protocol> Test<P> {
             let burst = if self.purpose == Purpose::Timed { Duration::ZERO } else { BURST };
             let paced = is_paced.then_some(self.next_message + burst);
             let farewell = self.farewell(now);
-            let until = [paced, self.live.next(), farewell].into_iter().flatten().min();
+            let tries = self.tries.then(|| self.links.next()).flatten();
+            let until = [paced, self.live.next(), farewell, tries].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
             self.endpoint.probe()?;
             self.follow_the_end(now);
+            if self.tries {
+                let changes = self.links.tend(&mut self.driver, &self.live)?;
+                self.apply(changes);
+            }
             while let Some((_, event)) = self.endpoint.poll() {
                 self.take(now, event);
             }
@@ -288,8 +296,13 @@ impl<P: Protocol> Test<P> {
                 self.next_message = now;
             }
             ConnectionEvent::Readable => self.read_echoes(now),
+            ConnectionEvent::Answers(route) => {
+                let changes = self.links.up(route, &self.live);
+                self.apply(changes);
+            }
             ConnectionEvent::Silent(route) => {
-                self.live.warn(format!("{} does not answer", self.links.name(route.socket)))
+                self.live.warn(format!("{} does not answer", self.links.name(route.socket)));
+                self.links.down(now, route);
             }
             ConnectionEvent::Closed(ending) => self.end = Some(ending),
             ConnectionEvent::Other => {}
@@ -339,7 +352,14 @@ impl<P: Protocol> Test<P> {
     }
 
     fn refresh_links(&mut self) -> Outcome {
-        for change in self.links.refresh(&mut self.driver, &self.live)? {
+        let changes = self.links.refresh(&mut self.driver, &self.live)?;
+        self.apply(changes);
+        Ok(())
+    }
+
+    /// Paths join and leave.
+    fn apply(&mut self, changes: Vec<Change>) {
+        for change in changes {
             let now = self.driver.now();
             let changed = self.endpoint.change(now, self.id, &change);
             match change {
@@ -351,7 +371,6 @@ impl<P: Protocol> Test<P> {
                 Change::Leave(route) => self.driver.unbind(route.socket),
             }
         }
-        Ok(())
     }
 
     /// Ctrl-C: what was sent is still delivered and counted.

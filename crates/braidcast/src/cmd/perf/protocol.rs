@@ -21,6 +21,8 @@ pub(super) enum Purpose {
 pub(super) enum ConnectionEvent {
     Connected,
     Readable,
+    /// This path answers.
+    Answers(Route),
     /// This path does not answer.
     Silent(Route),
     Closed(Ending),

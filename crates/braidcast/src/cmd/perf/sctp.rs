@@ -28,6 +28,7 @@ impl Protocol for Endpoint {
         let event = match event {
             Event::Connected => ConnectionEvent::Connected,
             Event::Readable => ConnectionEvent::Readable,
+            Event::PathUp(_, route) => ConnectionEvent::Answers(route),
             Event::PathDown(_, route) => ConnectionEvent::Silent(route),
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Shutdown;

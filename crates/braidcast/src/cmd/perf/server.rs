@@ -75,9 +75,9 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let security = Security::server(&args.shared, &live)?;
     if let Some(choice) = args.dccp.dccp {
         let mut dccp = Dccp::new(&args.dccp, choice, true, rng, (&security, watch.tracer()))?;
-        for (&(address, port), socket) in args.listen.0.iter().zip(sockets) {
-            dccp.listen(if args.dccp.native { port } else { PORT_IN_UDP })?;
-            if let Some(address) = address.filter(|_| args.dccp.native) {
+        for (place, socket) in args.listen.0.iter().zip(sockets) {
+            dccp.listen(if args.dccp.native { place.port } else { PORT_IN_UDP })?;
+            if let Some(address) = place.addr.filter(|_| args.dccp.native) {
                 dccp.set_local_address(socket, address);
             }
         }
@@ -97,8 +97,9 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
 /// A socket for each address.
 fn open(listen: &Listen, native: bool, driver: &mut Driver, live: &Live) -> Outcome<Vec<SocketId>> {
     let mut sockets = Vec::new();
-    for &(addr, port) in &listen.0 {
-        let bind = match addr {
+    for place in &listen.0 {
+        let port = place.port;
+        let bind = match place.addr {
             Some(addr) if native => Bind::to_ip(addr, IP_PROTOCOL),
             None if native => {
                 return Err(Failure::usage(
@@ -106,7 +107,7 @@ fn open(listen: &Listen, native: bool, driver: &mut Driver, live: &Live) -> Outc
                     format!("write LISTEN as ADDR:{port}"),
                 ));
             }
-            _ => Bind { addr, port, ..Bind::default() },
+            _ => place.bind(),
         };
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
         let local = driver.socket(socket).map_or_else(String::new, |s| s.local_addr().to_string());
@@ -214,7 +215,7 @@ impl<P: Protocol> Server<P> {
                     Some(client) => Some(Ok(client.account(ending.orderly))),
                 }
             }
-            ConnectionEvent::Silent(_) | ConnectionEvent::Other => None,
+            ConnectionEvent::Answers(_) | ConnectionEvent::Silent(_) | ConnectionEvent::Other => None,
         }
     }
 

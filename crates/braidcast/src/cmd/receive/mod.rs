@@ -27,7 +27,7 @@ use crate::out::session::{self, End};
 use crate::process;
 use braidcast_core::{Instant, Machine};
 use braidcast_driver::{Driver, Wake};
-use braidcast_sctp::CloseReason;
+use braidcast_sctp::{CloseReason, JoinError};
 use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
 use log::Log;
 use outputs::Ready;
@@ -165,6 +165,17 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     session.finish(common)
 }
 
+/// Paths join and leave the session.
+fn apply(receiver: &mut Receiver, now: Instant, change: &Change) -> Result<(), JoinError> {
+    match *change {
+        Change::Join(route) => receiver.join(now, route),
+        Change::Leave(route) => {
+            receiver.leave(now, route);
+            Ok(())
+        }
+    }
+}
+
 impl Session {
     /// Opens the outputs of the streams that are known by now.
     fn open_rooms(&mut self) -> Outcome {
@@ -189,6 +200,7 @@ impl Session {
             let alive = self.service.goes_on(self.driver.now());
             let until =
                 tries.chain(checking).chain(patience).chain(self.live.next()).chain(self.watch.next()).chain(alive);
+            let until = until.chain(self.ends.next());
             let until = until.chain(self.authorized.is_some().then_some(self.look_at)).min();
             match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(input) => {
@@ -207,6 +219,7 @@ impl Session {
                 self.receiver.hurry(now);
             }
             self.check_dates(now);
+            self.tend_links()?;
             self.take_events(now)?;
             self.write(now)?;
             self.take_events(now)?;
@@ -402,6 +415,11 @@ impl Session {
             self.live.say_paced(self.driver.now(), is_warning, &format!("{prefix}{text}"));
         }
         match event {
+            Event::PathUp(_, route) => {
+                let Self { ends, driver, live, receiver, .. } = self;
+                ends.up(route, driver, live, |now, change| apply(receiver, now, change));
+            }
+            Event::PathDown(_, route) => self.ends.down(self.driver.now(), route),
             Event::Connected if !self.ends.is_called() => {
                 let report = self.receiver.report(self.driver.now(), id);
                 self.security.connected(report.security.as_ref(), &self.live);
@@ -432,19 +450,21 @@ impl Session {
 
     /// The call was lost, or not taken; it is made again.
     fn unanswered(&mut self, now: Instant, reason: &CloseReason) {
+        self.ends.all_down(now);
         let why = Farewell::of(reason).map_or_else(|| reason.to_string(), |farewell| farewell.to_string());
         self.live.warn_rarely(now, format!("{why}; calling again (does `braidcast send --at` run there?)"));
     }
 
     fn refresh_links(&mut self) -> Outcome {
-        let receiver = &mut self.receiver;
-        self.ends.refresh(&mut self.driver, &self.live, |now, change| match *change {
-            Change::Join(route) => receiver.join(now, route),
-            Change::Leave(route) => {
-                receiver.leave(now, route);
-                Ok(())
-            }
-        })
+        let Self { ends, driver, live, receiver, .. } = self;
+        ends.refresh(driver, live, |now, change| apply(receiver, now, change))
+    }
+
+    /// Tries the next addresses of who is called.
+    fn tend_links(&mut self) -> Outcome {
+        let Self { ends, driver, live, receiver, .. } = self;
+        ends.tell_troubles(driver, live);
+        ends.tend(driver, live, |now, change| apply(receiver, now, change))
     }
 
     fn show(&mut self, now: Instant) {

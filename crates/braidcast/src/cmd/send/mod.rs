@@ -28,7 +28,7 @@ use crate::out::units;
 use crate::process;
 use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Driver, Wake};
-use braidcast_sctp::CloseReason;
+use braidcast_sctp::{CloseReason, JoinError};
 use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions};
 use intake::Intake;
 use past::Past;
@@ -76,8 +76,6 @@ struct Session {
     connected: bool,
     /// When there was a receiver for the first time.
     began: Option<Instant>,
-    /// Paths that answer.
-    up: usize,
     /// When a recording begins, even if not all paths answer; `None` once it has.
     begin_by: Option<Instant>,
     finishing: bool,
@@ -214,7 +212,6 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         sender,
         connected: false,
         began: None,
-        up: 0,
         begin_by: None,
         finishing: false,
         interrupted: false,
@@ -238,6 +235,17 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     session.finish(command, args, common)
 }
 
+/// Paths join and leave the session.
+fn apply(sender: &mut Sender, now: Instant, change: &Change) -> Result<(), JoinError> {
+    match *change {
+        Change::Join(route) => sender.join(now, route),
+        Change::Leave(route) => {
+            sender.leave(now, route);
+            Ok(())
+        }
+    }
+}
+
 impl Session {
     /// Runs until the association has ended.
     fn work(&mut self) -> Outcome {
@@ -258,10 +266,14 @@ impl Session {
                 continue;
             }
             self.show(now);
+            let Self { ends, driver, live, sender, .. } = self;
+            ends.tend(driver, live, |now, change| apply(sender, now, change))?;
+            ends.tell_troubles(driver, live);
             let alive = self.service.goes_on(now);
             let until = [
                 self.source.next_due(now),
                 self.begin_by,
+                self.ends.next(),
                 self.live.next(),
                 self.watch.next(),
                 self.rates.next(),
@@ -320,7 +332,7 @@ impl Session {
 
     /// Returns `true` if there were any.
     fn take_events(&mut self, now: Instant) -> Outcome<bool> {
-        let (mut any, mut asked) = (false, None);
+        let (mut any, mut asked, mut up) = (false, None, Vec::new());
         while let Some(event) = self.sender.poll_event() {
             any = true;
             let name = |route: Route| self.ends.name(route);
@@ -335,23 +347,24 @@ impl Session {
                     self.security.connected(self.sender.report(now).security.as_ref(), &self.live);
                 }
                 Event::PathUp(_, route) => {
-                    self.up += 1;
+                    up.push(route);
                     self.live.note(format!("{} is up", name(route)));
                 }
                 Event::PathDown(_, route) => {
-                    self.up = self.up.saturating_sub(1);
                     self.live.warn(format!("{} does not answer; going on without it", name(route)));
+                    self.ends.down(now, route);
                 }
                 Event::PathNarrow(_, route) => self.live.warn(format!(
                     "{} loses packets of 1200 bytes, which any network should carry; sending smaller ones, which costs some of its rate",
                     name(route)
                 )),
                 Event::PathSelected(_, route) => self.live.note(format!("data goes over {} now", name(route))),
+                Event::PathRemoved(_, route) if self.ends.has_another(route) => {}
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;
                     self.say_by = now + NO_ANSWER;
-                    self.up = 0;
+                    self.ends.all_down(now);
                     let why = match (Farewell::of(&reason), &reason) {
                         (Some(farewell), _) => farewell.to_string(),
                         // What a receiver that was started anew says of packets it knows nothing of.
@@ -370,6 +383,10 @@ impl Session {
                 Event::Ended { complete, reason } => self.end = Some((complete, reason)),
                 _ => {}
             }
+        }
+        let Self { ends, driver, live, sender, .. } = self;
+        for route in up {
+            ends.up(route, driver, live, |now, change| apply(sender, now, change));
         }
         if let Some((offset, digest)) = asked {
             match self.source.file() {
@@ -454,18 +471,12 @@ impl Session {
 
     /// Returns `true` if every path answers, as far as is known here.
     fn are_all_up(&self) -> bool {
-        !self.ends.is_called() && self.up >= self.ends.routes().len()
+        self.ends.are_up()
     }
 
     fn refresh_links(&mut self) -> Outcome {
-        let sender = &mut self.sender;
-        self.ends.refresh(&mut self.driver, &self.live, |now, change| match *change {
-            Change::Join(route) => sender.join(now, route),
-            Change::Leave(route) => {
-                sender.leave(now, route);
-                Ok(())
-            }
-        })
+        let Self { ends, driver, live, sender, .. } = self;
+        ends.refresh(driver, live, |now, change| apply(sender, now, change))
     }
 
     /// The receiver has bytes of an earlier run: goes on behind them if they are ours, or begins anew.

@@ -63,6 +63,8 @@ struct Work {
     look_at: Instant,
     /// A client's path, or paths.
     links: Option<Links>,
+    /// There was a path.
+    dialed: bool,
     /// Sockets towards applications.
     pool: SocketPool,
     /// The reason why there is no connection, if it was said.
@@ -90,8 +92,8 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
         work.admit_clients()?;
         work.driver.reload_on_hangup();
     }
-    for &(addr, port) in &args.at.0 {
-        let socket = work.bind(&Bind { addr, port, ..Bind::default() }, "choose another LISTEN")?;
+    for place in &args.at.0 {
+        let socket = work.bind(&place.bind(), "choose another LISTEN")?;
         work.tunnel.serve(socket, work.port()).map_err(|e| {
             Failure::new(format!("cannot listen at DCCP port {PORT_IN_UDP}: {e}"), "please report this as a bug")
         })?;
@@ -113,16 +115,14 @@ fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
     let names: Vec<String> = args.to.iter().map(ToString::to_string).collect();
     let mut work = Work::new(&args.ends, options(&args.ends, false)?, Some(&names), common)?;
     work.open_entrances(&args.ends)?;
-    let links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
+    let mut links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
+    if args.ends.over == Over::Dccp {
+        links.try_one_by_one();
+    }
     let routes = links.routes();
-    let Some((&first, others)) = routes.split_first() else {
-        return Err(Failure::new("the path vanished before it could be used", "try again"));
-    };
     work.live.note(format!("connecting to {}", names.join(", ")));
     work.links = Some(links);
-    let now = work.driver.now();
-    work.tunnel.dial(now, first, work.port());
-    others.iter().for_each(|&route| work.tunnel.join(now, route));
+    routes.into_iter().for_each(|route| work.join(route));
     process::drop_privileges()?;
     work.run(common, "tunnel client")
 }
@@ -276,6 +276,7 @@ impl Work {
             clients: None,
             look_at: Instant::ZERO,
             links: None,
+            dialed: false,
             pool: SocketPool::default(),
             said: None,
             said_no_socket: false,
@@ -323,8 +324,9 @@ impl Work {
         while self.end.is_none_or(|end| self.driver.now() < end && !self.tunnel.is_closed()) {
             self.look_at_days();
             let look = self.clients.is_some().then_some(self.look_at);
-            let until =
-                [self.live.next(), self.watch.next(), self.rates.next(), self.end, look].into_iter().flatten().min();
+            let tries = self.links.as_ref().and_then(Links::next);
+            let until = [self.live.next(), self.watch.next(), self.rates.next(), self.end, look, tries];
+            let until = until.into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
@@ -333,6 +335,7 @@ impl Work {
             while let Some(event) = self.tunnel.poll_event() {
                 self.take(event);
             }
+            self.tend_links()?;
             match wake {
                 Wake::Interrupt => {
                     self.end = Some(now + FAREWELL);
@@ -380,8 +383,11 @@ impl Work {
             TunnelEvent::Connected(link) => {
                 self.said = None;
                 self.live.note(format!("connected with {}", self.peer(link)));
-                let report = self.tunnel.links().find(|(id, _)| *id == link).and_then(|(_, it)| it.security.clone());
-                self.security.connected(report.as_ref(), &self.live);
+                let found = self.tunnel.links().find(|(id, _)| *id == link).map(|(_, it)| (it.route, it.security.clone()));
+                if let Some((route, report)) = found {
+                    self.security.connected(report.as_ref(), &self.live);
+                    self.is_up(route);
+                }
             }
             TunnelEvent::TurnedAway(reason) => {
                 let now = self.driver.now();
@@ -389,7 +395,11 @@ impl Work {
                 let why = over.unwrap_or_else(|| reason.to_string());
                 self.live.warn_rarely(now, format!("a client was turned away: {why}"));
             }
-            TunnelEvent::Disconnected(link, reason) => self.say_disconnected(link, reason),
+            TunnelEvent::Disconnected(link, reason) => {
+                let now = self.driver.now();
+                self.links.iter_mut().for_each(|links| links.all_down(now));
+                self.say_disconnected(link, reason);
+            }
             TunnelEvent::WantSocket(link, flow, target) => match self.pool.take(&mut self.driver, target) {
                 Ok(socket) => {
                     self.watch.leave_out(socket);
@@ -427,9 +437,14 @@ impl Work {
                 let text = format!("no more calls fit to {peer}: that of {from} is refused, and carried once there is room");
                 self.live.warn_rarely(now, text);
             }
-            TunnelEvent::Path(_, route, true) => self.live.note(format!("{} is up", self.path(route))),
+            TunnelEvent::Path(_, route, true) => {
+                self.live.note(format!("{} is up", self.path(route)));
+                self.is_up(route);
+            }
             TunnelEvent::Path(_, route, false) => {
                 self.live.warn(format!("{} does not answer; going on without it", self.path(route)));
+                let now = self.driver.now();
+                self.links.iter_mut().for_each(|links| links.down(now, route));
             }
             TunnelEvent::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
             TunnelEvent::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
@@ -462,13 +477,43 @@ impl Work {
 
     fn refresh_links(&mut self) -> Outcome {
         let Some(links) = &mut self.links else { return Ok(()) };
-        for change in links.refresh(&mut self.driver, &self.live)? {
+        let changes = links.refresh(&mut self.driver, &self.live)?;
+        self.apply(changes);
+        Ok(())
+    }
+
+    /// Tries the next addresses of the other end.
+    fn tend_links(&mut self) -> Outcome {
+        let Some(links) = &mut self.links else { return Ok(()) };
+        links.tell_troubles(&self.driver, &self.live);
+        let changes = links.tend(&mut self.driver, &self.live)?;
+        self.apply(changes);
+        Ok(())
+    }
+
+    /// The other end answers over `route`.
+    fn is_up(&mut self, route: Route) {
+        let Some(links) = &mut self.links else { return };
+        let changes = links.up(route, &self.live);
+        self.apply(changes);
+    }
+
+    /// A path can be used now.
+    fn join(&mut self, route: Route) {
+        let now = self.driver.now();
+        match self.over {
+            _ if !std::mem::replace(&mut self.dialed, true) => self.tunnel.dial(now, route, self.port()),
+            Over::Dccp => self.tunnel.reroute(now, Some(route)),
+            Over::Sctp => self.tunnel.join(now, route),
+        }
+    }
+
+    /// Paths join and leave.
+    fn apply(&mut self, changes: Vec<Change>) {
+        for change in changes {
             let now = self.driver.now();
             match change {
-                Change::Join(route) => match self.over {
-                    Over::Dccp => self.tunnel.reroute(now, Some(route)),
-                    Over::Sctp => self.tunnel.join(now, route),
-                },
+                Change::Join(route) => self.join(route),
                 Change::Leave(route) => {
                     match self.over {
                         Over::Dccp => self.tunnel.reroute(now, None),
@@ -478,7 +523,6 @@ impl Work {
                 }
             }
         }
-        Ok(())
     }
 
     fn show(&mut self, now: Instant) {

@@ -1,0 +1,82 @@
+use super::*;
+
+fn link(via: &str, remote: &str) -> Link {
+    Link { via: via.parse().unwrap(), to: remote.parse().unwrap(), name: via.to_owned() }
+}
+
+fn open(links: Vec<Link>) -> Result<Links, String> {
+    let mut driver = Driver::new().unwrap();
+    Links::open_now(links, Carrier::Udp, &mut driver).map(|(links, _)| links).map_err(|e| e.to_string())
+}
+
+#[test]
+fn what_is_not_there_is_waited_for_as_long_as_there_is_another() {
+    let links = open(vec![link("nothere0", "127.0.0.1:9"), link("127.0.0.1", "127.0.0.1:9")]).unwrap();
+    assert_eq!(links.missing().collect::<Vec<_>>(), [&Via::Device("nothere0".into())]);
+    assert_eq!(links.routes().len(), 1);
+    assert_eq!(links.name(links.routes()[0].socket), Some("127.0.0.1"));
+    let error = open(vec![link("nothere0", "127.0.0.1:9"), link("nothere1", "127.0.0.1:9")]).unwrap_err();
+    assert!(error.starts_with("there is no nothere0 and no nothere1; this machine has "), "{error}");
+}
+
+#[test]
+fn an_address_does_not_reach_the_other_family() {
+    let error = open(vec![link("127.0.0.1", "[::1]:9")]).unwrap_err();
+    assert_eq!(error, "127.0.0.1 cannot reach [::1]:9: one is IPv4, the other IPv6");
+}
+
+#[test]
+fn paths_are_added_and_removed_by_name() {
+    let mut driver = Driver::new().unwrap();
+    let (mut links, _) = Links::open(vec![link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver).unwrap();
+    let added = links.add(link("127.0.0.1", "127.0.0.1:10"), &mut driver).unwrap();
+    let Some(LinkChange::Joined { name, route, .. }) = added else { panic!("{added:?}") };
+    assert_eq!((name.as_str(), links.routes().len()), ("127.0.0.1", 2));
+    assert_eq!(links.add(link("nothere0", "127.0.0.1:9"), &mut driver).unwrap(), None);
+    assert_eq!(links.missing().count(), 1);
+    assert_eq!(links.remove("127.0.0.1"), Some(vec![route]));
+    let gone = (links.remove("127.0.0.1"), links.remove("nothere0"), links.routes().len());
+    assert_eq!(gone, (None, Some(Vec::new()), 1));
+}
+
+#[test]
+fn nothing_changes_while_the_interfaces_stay() {
+    let mut driver = Driver::new().unwrap();
+    let (mut links, _) =
+        Links::open(vec![link("127.0.0.1", "127.0.0.1:9"), link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver)
+            .unwrap();
+    assert_eq!(links.refresh(&mut driver).unwrap(), []);
+}
+
+#[test]
+fn what_cannot_be_opened_leaves_no_socket_behind() {
+    let mut driver = Driver::new().unwrap();
+    // The right to open raw sockets is not there, or the address of the second path is not: the
+    // first one was opened by then.
+    let native = Carrier::Ip(253);
+    let far = vec![link("127.0.0.1", "127.0.0.1:9"), Link { via: Via::Any, ..link("", "[2001:db8::1]:9") }];
+    _ = Links::open(far, native, &mut driver).map(|(links, _)| {
+        links.routes().iter().for_each(|route| driver.unbind(route.socket));
+    });
+    assert_eq!(driver.sockets().count(), 0);
+}
+
+#[test]
+fn names_of_sockets_are_forgotten_some_time_after_the_sockets() {
+    let mut driver = Driver::new().unwrap();
+    let (mut links, _) = Links::open(vec![link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver).unwrap();
+    let first = links.routes()[0].socket;
+    for n in 0..500 {
+        let added = links.add(link("127.0.0.1", "127.0.0.1:10"), &mut driver).unwrap();
+        let Some(LinkChange::Joined { route, .. }) = added else { panic!("{added:?}") };
+        if n % 2 == 0 {
+            links.forget(route)
+        } else {
+            assert_eq!(links.remove("127.0.0.1"), Some(vec![route]))
+        }
+        driver.unbind(route.socket);
+        assert_eq!(links.name(route.socket), Some("127.0.0.1"), "it is told that it left");
+    }
+    assert!(links.names.len() <= Links::MOST_NAMES + 2, "{}", links.names.len());
+    assert_eq!(links.name(first), Some("lo"));
+}
