@@ -44,11 +44,13 @@ pub enum Farewell {
     Served,
     /// It was silent, and another receiver called.
     Succeeded,
+    /// The other end measures networks, and takes no streams.
+    Measures,
 }
 
 impl Farewell {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Busy,
         Self::UnknownName,
         Self::Full,
@@ -66,6 +68,7 @@ impl Farewell {
         Self::TooMuch,
         Self::Served,
         Self::Succeeded,
+        Self::Measures,
     ];
 
     /// The words that travel.
@@ -88,12 +91,19 @@ impl Farewell {
             Self::TooMuch => "the sender sends more than the receiver's list allows it",
             Self::Served => "busy: the sender sends to another receiver",
             Self::Succeeded => "replaced: silent while another receiver called",
+            Self::Measures => "this is braidcast perf, and the other end is not",
         }
     }
 
     /// Returns `true` if there is nothing to come back for.
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::GoingDown | Self::Full)
+    }
+
+    /// Returns `true` if this end was set up wrongly for that one: by its key, its name or its
+    /// version, or as that is no receiver.
+    pub const fn is_mismatch(self) -> bool {
+        matches!(self, Self::UnknownName | Self::NoHello | Self::Version | Self::NotPermitted | Self::Measures)
     }
 
     /// What the peer said at the end of an association; `None` if it ended by itself or otherwise.

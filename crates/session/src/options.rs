@@ -69,6 +69,10 @@ pub struct SenderOptions {
     /// How long there may be no receiver that answers before the session ends. Default: `None`, it
     /// goes on trying for ever.
     pub give_up: Option<Duration>,
+    /// A live session ends where its receiver does: by the receiver's user, by an output that fails,
+    /// or as another sender is being received. Default: no, it goes on trying (decision 18). A
+    /// reliable session ends so in any case.
+    pub end_with_receiver: bool,
     /// Protection of all that goes and comes. Default: none.
     pub security: Option<SecurityOptions>,
     /// Find out a receiver that acknowledges what it never got
@@ -112,6 +116,7 @@ impl Default for SenderOptions {
             congestion: Algorithm::Live,
             buffer: 4 << 20,
             give_up: None,
+            end_with_receiver: false,
             security: None,
             skip_tsns: false,
             local_port: PORT,

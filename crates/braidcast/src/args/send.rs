@@ -109,6 +109,10 @@ pub(crate) struct StreamArgs {
     /// End if no receiver has answered for this long; never: keep trying
     #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,
+    /// End when the receiver's user or its output ends, or another sender is being received [default: go on trying, as
+    /// a live stream comes from where nobody may be to start it again]
+    #[arg(long, conflicts_with = "reliable")]
+    pub(crate) end_with_receiver: bool,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
     /// Make the protocol's random choices repeatable

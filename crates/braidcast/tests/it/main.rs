@@ -10,6 +10,7 @@ mod docs;
 mod emulate;
 mod encode;
 mod failover;
+mod field;
 mod figures;
 mod help;
 mod hostile;

@@ -55,11 +55,22 @@ impl Sender {
         let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
         // Before there are keys anybody who sees packets may say any of this. A receiver that called
         // ends only its own part.
-        let is_final = proved && !self.attempts.is_called() && Farewell::of(&reason).is_some_and(Farewell::is_final);
+        let farewell = Farewell::of(&reason).filter(|_| proved && !self.attempts.is_called());
+        let is_final = farewell.is_some_and(|why| self.ends_for(why));
         if given_up || self.is_refused_for_good(&reason) || is_final {
             return self.end(false, reason, None);
         }
         self.lost(reason);
+    }
+
+    /// Returns `true` if there is nothing to come back for. A live stream comes from where nobody may
+    /// be to start it again, so that no other end decides on its end (decision 18), unless it is
+    /// known from the beginning that the two cannot work together.
+    fn ends_for(&self, why: Farewell) -> bool {
+        if self.options.reliable || self.options.end_with_receiver {
+            return why.is_final();
+        }
+        why == Farewell::Replaced || (!self.met && why.is_mismatch())
     }
 
     /// Returns `true` if the receiver has another key, or one end alone has one. Once there was a session,

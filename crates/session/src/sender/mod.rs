@@ -49,9 +49,11 @@ enum Phase {
 
 /// The sending end of a session.
 ///
-/// A session is more than an association: when one ends for any reason but the user's own end or a
-/// [`Farewell`], the next one is tried, at once and then up to a second apart, and the stream goes
-/// on over it.
+/// A session is more than an association: when one ends for any reason but the user's own end, the
+/// next one is tried, at once and then up to a second apart, and the stream goes on over it. A
+/// [`Farewell`] ends a reliable session; a live one only before a receiver has taken it, if it says
+/// that the two ends cannot work together, or with
+/// [`end_with_receiver`](SenderOptions::end_with_receiver).
 ///
 /// Memory: the association's send buffer ([`SenderOptions::buffer`]) and one unit; of a live stream
 /// as much again, for what a new association could still deliver in time; of a reliable one four
@@ -85,6 +87,8 @@ pub struct Sender {
     /// What an encoder may make; a reliable session has none.
     guide: Option<RateGuide>,
     connected_at: Option<Instant>,
+    /// A receiver has taken the stream, or will when its turn comes.
+    met: bool,
     security: Option<SecurityReport>,
     ended_at: Option<Instant>,
     next_tick: Instant,
@@ -188,6 +192,7 @@ impl Sender {
             chooser,
             guide,
             connected_at: None,
+            met: false,
             security: None,
             ended_at: None,
             next_tick: now,
@@ -480,11 +485,15 @@ impl Sender {
         {
             match Message::parse(&self.received) {
                 Ok(Message::Feedback(feedback)) => {
+                    self.met = true;
                     self.given_up.want(feedback.early);
                     self.packs = feedback.unpacks;
                     self.account.hear(now, &feedback);
                 }
-                Ok(Message::Welcome(Welcome::Wait)) => self.events.push_back(Event::InLine),
+                Ok(Message::Welcome(Welcome::Wait)) => {
+                    self.met = true;
+                    self.events.push_back(Event::InLine);
+                }
                 Ok(Message::Welcome(Welcome::GoOn { offset, digest })) => self.welcomed(now, offset, digest),
                 Ok(Message::Written(written)) if self.options.reliable => {
                     self.transfer.written(written.offset);

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use braidcast_core::{Instant, Rng, Route, SocketId};
-use braidcast_session::{Event, Farewell, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
+use braidcast_session::{Admission, Event, Farewell, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
 use braidcast_sim::link::Loss;
 use braidcast_sim::{Duplex, LinkModel};
 use core::time::Duration;
@@ -143,22 +143,86 @@ fn a_sender_started_anew_at_the_same_place_is_played_within_two_seconds() {
     }
 }
 
-#[test]
-fn a_second_sender_at_the_same_place_leaves_the_first_alone_and_hears_why() {
-    let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), camera(20), &[link()]);
-    scene.net.run_for(ms(START + 2_000));
-    let now = scene.net.now();
-    let node = source(now, &Rng::from_seed(1_000_003), &SenderOptions::default(), camera(3), 1);
-    let second = scene.net.add(node, ["10.0.0.1:9898"]);
-    scene.net.connect((second, 0), (scene.sink, 0), Duplex::both(link()));
-    scene.net.run_for(ms(5_000));
-    let Node::Source(second) = scene.net.node(second) else { unreachable!("this node is a source") };
-    let why = second.events.iter().find_map(|event| match event {
-        Event::Ended { reason, .. } => Some(Farewell::of(reason)),
+/// Why an end's associations broke, as the other end said it.
+fn told(events: &[Event]) -> Vec<Farewell> {
+    let told = events.iter().filter_map(|event| match event {
+        Event::Lost(reason) | Event::Ended { reason, .. } => Farewell::of(reason),
         _ => None,
     });
-    assert_eq!(why, Some(Some(Farewell::Busy)), "{:?}", second.events);
-    assert!(longest_gap(scene.sink(), Instant::from_millis(START + 1_000)) < ms(200));
+    told.collect()
+}
+
+fn has_ended(source: &Source) -> bool {
+    source.events.iter().any(|event| matches!(event, Event::Ended { .. }))
+}
+
+#[test]
+fn a_second_sender_leaves_the_first_alone_hears_why_and_waits_unless_it_is_to_end() {
+    for end_with_receiver in [false, true] {
+        let options = SenderOptions { end_with_receiver, ..SenderOptions::default() };
+        let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), camera(6), &[link()]);
+        scene.net.run_for(ms(START + 2_000));
+        let now = scene.net.now();
+        let node = source(now, &Rng::from_seed(1_000_003), &options, camera(30), 1);
+        let second = scene.net.add(node, ["10.0.0.1:9898"]);
+        scene.net.connect((second, 0), (scene.sink, 0), Duplex::both(link()));
+        scene.net.run_for(ms(3_500));
+        assert!(longest_gap(scene.sink(), Instant::from_millis(START + 1_000)) < ms(200));
+        scene.net.run_for(ms(9_500));
+        let Node::Source(second) = scene.net.node(second) else { unreachable!("this node is a source") };
+        assert_eq!(told(&second.events).first(), Some(&Farewell::Busy), "{:?}", second.events);
+        assert_eq!(has_ended(second), end_with_receiver);
+        let on_time: u64 = second.sender.report(scene.net.now()).kinds.iter().map(|kind| kind.on_time).sum();
+        assert_eq!(on_time > 0, !end_with_receiver, "it has its turn once the first one is over: {on_time}");
+    }
+}
+
+#[test]
+fn who_is_at_home_ends_only_what_is_at_home() {
+    for why in [Farewell::ReceiverStopped, Farewell::OutputFailed, Farewell::NotPermitted, Farewell::Version] {
+        for (end_with_receiver, reliable) in [(false, false), (true, false), (false, true)] {
+            let (_, units) = if reliable { file(600) } else { (Vec::new(), camera(30)) };
+            let options = if reliable { self::reliable() } else { SenderOptions::default() };
+            let options = SenderOptions { end_with_receiver, ..options };
+            let mut scene = Scene::new(options, ReceiverOptions::default(), units, &[link()]);
+            scene.net.run_for(ms(if reliable { 2_000 } else { START + 1_000 }));
+            scene.net.with(scene.sink, |node, now| match node {
+                Node::Sink(sink) => sink.receiver.abort(now, why),
+                Node::Source(_) => unreachable!("this node is the sink"),
+            });
+            scene.net.run_for(ms(2_000));
+            assert_eq!(told(&scene.source().events).first(), Some(&why));
+            assert_eq!(has_ended(scene.source()), end_with_receiver || reliable, "{why}");
+            restart_sink(&mut scene, &ReceiverOptions::default());
+            let start = scene.net.now();
+            scene.net.run_for(ms(4_000));
+            let flows = scene.sink().outputs.iter().any(|(at, _)| *at > start);
+            assert_eq!(flows, !has_ended(scene.source()), "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_not_expected_ends_a_sender_that_no_receiver_took() {
+    let options = SenderOptions { name: "cam1".into(), ..SenderOptions::default() };
+    let others = ReceiverOptions { admission: Admission::Named(vec!["cam2".into()]), ..ReceiverOptions::default() };
+    let mut scene = Scene::new(options.clone(), others.clone(), camera(30), &[link()]);
+    scene.net.run_for(ms(START + 3_000));
+    assert_eq!((told(&scene.source().events), has_ended(scene.source())), (vec![Farewell::UnknownName], true));
+    // And one that a receiver did take goes on: the address may be somebody else's by now.
+    let mut scene = Scene::new(options, ReceiverOptions::default(), camera(60), &[link()]);
+    scene.net.run_for(ms(START + 3_000));
+    scene.set_down(true);
+    restart_sink(&mut scene, &others);
+    scene.set_down(false);
+    scene.net.run_for(ms(10_000));
+    assert!(told(&scene.source().events).contains(&Farewell::UnknownName) && !has_ended(scene.source()));
+    scene.set_down(true);
+    restart_sink(&mut scene, &ReceiverOptions::default());
+    scene.set_down(false);
+    let start = scene.net.now();
+    scene.net.run_for(ms(5_000));
+    assert!(scene.sink().outputs.iter().any(|(at, _)| *at > start), "{:?}", scene.source().events);
 }
 
 #[test]

@@ -7,8 +7,6 @@ mod protocol;
 mod sctp;
 mod server;
 
-pub(super) use sctp::FOREIGN;
-
 use crate::args::{Common, PerfArgs, PerfCommand};
 use crate::failure::Outcome;
 

@@ -5,7 +5,7 @@ use crate::cmd::links::Change;
 use crate::out::units;
 use braidcast_core::{Instant, Machine};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event, SendOptions};
-use braidcast_session::SecurityReport;
+use braidcast_session::{Farewell, SecurityReport};
 
 /// Messages to be counted: "BRPB".
 const BULK: u32 = 0x4252_5042;
@@ -16,9 +16,6 @@ const ECHO: u32 = 0x4252_5045;
 
 /// Bytes that may wait whatever is in flight: a burst of the driver and more; half a second at 1 Mbit/s.
 const LEAST_WAITING: usize = 64 << 10;
-
-/// What is told to who sends anything else.
-pub(in crate::cmd) const FOREIGN: &str = "this is braidcast perf, and the other end is not";
 
 impl Protocol for Endpoint {
     type Id = AssociationId;
@@ -71,7 +68,7 @@ impl Protocol for Endpoint {
             BULK => Some(Purpose::Bulk),
             TIMED | ECHO => Some(Purpose::Timed),
             _ => {
-                association.abort(now, FOREIGN);
+                association.abort(now, Farewell::Measures.words());
                 None
             }
         }

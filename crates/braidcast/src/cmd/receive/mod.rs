@@ -298,7 +298,8 @@ impl Session {
         }
         if let Some(room) = self.rooms.get_mut(&id) {
             room.failed = true;
-            self.live.warn(format!("{}{failure}; its sender was turned away", room.prefix()));
+            // Its sender comes again, and is told again while nothing is better.
+            self.live.warn_rarely(now, format!("{}{failure}; its sender was turned away", room.prefix()));
         }
         self.receiver.refuse(now, id, Farewell::OutputFailed);
         Ok(())

@@ -26,6 +26,8 @@ pub(super) struct Outputs {
     given_up: Vec<Sink>,
     /// Why the first of them failed.
     failure: Option<Failure>,
+    /// A player that was closed ends no live stream, even if nothing else takes it.
+    keep: bool,
     cutter: Option<Cutter>,
     reliable: bool,
     /// Bytes of the present stream that went into all, those included that were there at its beginning.
@@ -38,11 +40,12 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    pub(super) const fn new(sinks: Vec<Sink>, cutter: Option<Cutter>) -> Self {
+    pub(super) const fn new(sinks: Vec<Sink>, cutter: Option<Cutter>, keep: bool) -> Self {
         Self {
             sinks,
             given_up: Vec::new(),
             failure: None,
+            keep,
             cutter,
             reliable: false,
             stream_bytes: 0,
@@ -72,13 +75,18 @@ impl Outputs {
         Ok(ready)
     }
 
-    /// Does something with each output. One that fails ends no live stream that goes elsewhere too;
-    /// a reader of stdout that has seen enough is no failure, and ends it.
+    /// Does something with each output. One that fails ends no live stream that goes elsewhere too.
+    /// A reader of stdout that has seen enough is not a failure, and does not come back.
     fn each_sink(&mut self, live: &Live, mut act: impl FnMut(&mut Sink) -> Outcome) -> Outcome {
         let mut at = 0;
         while let Some(sink) = self.sinks.get_mut(at) {
             match act(sink) {
                 Ok(()) => at += 1,
+                Err(failure) if !self.reliable && !failure.is_one() && (self.keep || self.sinks.len() > 1) => {
+                    self.sinks.remove(at);
+                    let left = if self.sinks.is_empty() { ", though nothing takes it now" } else { "" };
+                    live.warn(format!("the program that read stdout is gone; the stream goes on without it{left}"));
+                }
                 Err(failure) if !self.reliable && self.sinks.len() > 1 && failure.is_one() => {
                     live.warn(format!("{failure}; the stream goes on without this output"));
                     self.given_up.push(self.sinks.remove(at));
@@ -204,17 +212,18 @@ impl Outputs {
 
     /// The driver says that `id` can be written to.
     pub(super) fn on_ready(&mut self, driver: &mut Driver, id: InputId, live: &Live) -> Outcome {
-        for sink in &mut self.sinks {
+        let reliable = self.reliable;
+        self.each_sink(live, |sink| {
             if let Sink::Pipe(pipe) = sink
                 && pipe.on_ready(driver, id)?
             {
                 live.note("the reader of a pipe is gone; it may come back");
-                if !self.reliable {
+                if !reliable {
                     pipe.forget();
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Looks whether pipes have readers now, and after neighbours.

@@ -113,7 +113,11 @@ impl Pipe {
                 self.open = None;
                 Ok(true)
             }
-            Err(e) => Err(self.failure(&e)),
+            Err(e) => {
+                // Stdout stays open where others have it too, and would be reported again and again.
+                driver.unregister(id).map_err(|e| self.failure(&e))?;
+                Err(self.failure(&e))
+            }
         }
     }
 

@@ -25,6 +25,7 @@ pub(super) struct Plan {
     accept: Vec<Accept>,
     existing: Existing,
     segment: Option<Duration>,
+    keep: bool,
     /// Each sender has a name that its key says, and `accept` is what outputs they have of their own.
     by_key: bool,
 }
@@ -41,6 +42,7 @@ impl Plan {
             accept: args.accept.clone(),
             existing,
             segment: args.segment,
+            keep: args.keep,
             by_key: args.authorized.is_some(),
         };
         plan.check()?;
@@ -123,7 +125,7 @@ impl Plan {
         for output in &outputs {
             sinks.push(Sink::open(output, name, self.existing, self.segment.is_some(), driver)?);
         }
-        Ok(Room::new(name, self.describe(name), Outputs::new(sinks, self.segment.map(Cutter::new))))
+        Ok(Room::new(name, self.describe(name), Outputs::new(sinks, self.segment.map(Cutter::new), self.keep)))
     }
 }
 

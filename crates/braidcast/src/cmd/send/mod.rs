@@ -13,7 +13,6 @@ use super::encode::Encoder;
 use super::ends::{Ends, cannot_begin};
 use super::links::Change;
 use super::neighbour;
-use super::perf::FOREIGN;
 use super::rates::{Rates, Told};
 use super::security::Security;
 use super::service::Service;
@@ -74,8 +73,16 @@ struct Session {
     encoder: Option<Encoder>,
     sender: Sender,
     connected: bool,
+    /// Since when there has been this association, or was the last one.
+    connected_at: Instant,
+    /// The receiver turned this end away; attempts to come back are not told one by one.
+    refused: bool,
     /// When there was a receiver for the first time.
     began: Option<Instant>,
+    /// Paths that answer.
+    up: usize,
+    /// Those that answered before there was a receiver, which may be of an attempt that was refused.
+    early: Vec<String>,
     /// When a recording begins, even if not all paths answer; `None` once it has.
     begin_by: Option<Instant>,
     finishing: bool,
@@ -176,6 +183,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         retransmission: args.retransmission,
         congestion: args.cc.unwrap_or(defaults.congestion),
         give_up: args.give_up.0,
+        end_with_receiver: args.end_with_receiver,
         security: security.options.clone(),
         skip_tsns: true,
         identity: source.identity().filter(|_| reliable),
@@ -211,7 +219,11 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         encoder,
         sender,
         connected: false,
+        connected_at: now,
+        refused: false,
         began: None,
+        up: 0,
+        early: Vec::new(),
         begin_by: None,
         finishing: false,
         interrupted: false,
@@ -338,20 +350,37 @@ impl Session {
             let name = |route: Route| self.ends.name(route);
             match event {
                 Event::Connected => {
-                    self.connected = true;
+                    (self.connected, self.connected_at) = (true, now);
                     self.began.get_or_insert(now);
                     if self.begin_by.is_none() && self.source.is_recording() {
                         self.begin_by = Some(now + OTHER_PATHS);
                     }
-                    self.live.note("connected");
+                    let early = std::mem::take(&mut self.early);
+                    self.up = early.len();
+                    if !self.refused {
+                        self.live.note("connected");
+                        early.iter().for_each(|name| self.live.note(format!("{name} is up")));
+                    }
                     self.security.connected(self.sender.report(now).security.as_ref(), &self.live);
+                }
+                Event::PathUp(_, route) if !self.connected => {
+                    up.push(route);
+                    let name = name(route);
+                    if !self.early.contains(&name) {
+                        self.early.push(name);
+                    }
                 }
                 Event::PathUp(_, route) => {
                     up.push(route);
-                    self.live.note(format!("{} is up", name(route)));
+                    self.up += 1;
+                    if !self.refused {
+                        self.live.note(format!("{} is up", name(route)));
+                    }
                 }
                 Event::PathDown(_, route) => {
-                    self.live.warn(format!("{} does not answer; going on without it", name(route)));
+                    self.up = self.up.saturating_sub(1);
+                    let how = if self.up > 0 { "going on without it" } else { "going on trying" };
+                    self.live.warn(format!("{} does not answer; {how}", name(route)));
                     self.ends.down(now, route);
                 }
                 Event::PathNarrow(_, route) => self.live.warn(format!(
@@ -365,15 +394,16 @@ impl Session {
                     self.connected = false;
                     self.say_by = now + NO_ANSWER;
                     self.ends.all_down(now);
+                    (self.up, self.early) = (0, Vec::new());
+                    self.refused = Farewell::of(&reason).is_some();
                     let why = match (Farewell::of(&reason), &reason) {
                         (Some(farewell), _) => farewell.to_string(),
                         // What a receiver that was started anew says of packets it knows nothing of.
-                        (None, CloseReason::AbortedByPeer(cause)) if !cause.contains(FOREIGN) => {
-                            "the receiver was started anew".into()
-                        }
+                        (None, CloseReason::AbortedByPeer(_)) => "the receiver was started anew".into(),
                         (None, reason) => reason.to_string(),
                     };
-                    self.live.warn(format!("{why}; reconnecting"));
+                    // One that turns this end away does so at each attempt.
+                    self.live.warn_rarely(now, format!("{why}; reconnecting"));
                 }
                 Event::Insecure(reason) => {
                     self.live.warn_rarely(now, format!("a receiver was turned away: {reason}"));
@@ -421,6 +451,11 @@ impl Session {
         }
         self.silent = silent;
         let report = self.sender.report(now);
+        let since = now.since(self.connected_at).as_secs_f64();
+        if self.refused && self.connected && report.unheard_seconds.is_some_and(|it| it < since) {
+            self.refused = false;
+            self.live.note("the receiver takes the stream again");
+        }
         // Once there was a receiver, the line goes on: it says that the stream is dark, and since when.
         if !self.connected && report.seconds == 0.0 {
             return;

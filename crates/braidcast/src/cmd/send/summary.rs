@@ -64,7 +64,7 @@ impl Session {
                 },
             };
             json::print(command, &document)?;
-        } else if !common.quiet {
+        } else if !common.quiet && (self.began.is_some() || outcome.is_ok()) {
             self.print_summary(&report, stats.bytes, args.shared.plain);
         }
         outcome
@@ -91,6 +91,8 @@ impl Session {
         let farewell = Farewell::of(reason);
         let about_keys = self.security.hint(&reason.to_string());
         let hint = match (farewell, reason) {
+            // Whoever stopped it knows why it ended.
+            _ if self.interrupted && !(self.resumable && self.began.is_some()) => "",
             (Some(Farewell::Busy), _) => {
                 "wait for its end; or start the receiver with --keep (the next one waits), or with --accept NAME=OUTPUT and give each sender a --name"
             }
@@ -101,6 +103,7 @@ impl Session {
             }
             (Some(Farewell::TooMuch), _) => "send less, or have max-rate raised in the receiver's --authorized file",
             (Some(Farewell::Version), _) => SAME_VERSION,
+            (Some(Farewell::Measures), _) => "start `braidcast receive` there; a `perf server` takes `perf client` only",
             _ if self.reliable && self.resumable && self.began.is_some() => {
                 "what is written there stays: start both ends again, and it goes on from there"
             }
@@ -108,7 +111,7 @@ impl Session {
                 "start `braidcast receive` there first, and check that UDP reaches it on every --to"
             }
             (_, CloseReason::PathsFailed) => {
-                "no network answered for as long as --give-up says; start again when one does"
+                "no network answered any more; start again when one does"
             }
             (_, CloseReason::Insecure(_)) if self.began.is_none() => &about_keys,
             _ if self.ends.is_called() && self.began.is_none() => {
@@ -122,8 +125,14 @@ impl Session {
             (None, CloseReason::Aborted) => "stopped".into(),
             (None, reason) => reason.to_string(),
         };
+        let never_heard = self.sender.report(self.driver.now()).unheard_seconds.is_none();
+        let never_taken = farewell.is_some_and(Farewell::is_mismatch) && never_heard;
         let what = match (self.began, self.reliable) {
+            (None, _) if self.interrupted => {
+                return Err(Failure::new("stopped before a receiver answered", ""));
+            }
             (None, _) => "no connection".into(),
+            (_, false) if never_taken => "no connection".into(),
             (_, false) => "the stream was not delivered to its end".into(),
             (_, true) => format!(
                 "not all was written: the receiver has confirmed {} of {}",
