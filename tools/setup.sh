@@ -18,6 +18,25 @@ as_root() {
     fi
 }
 
+# apt-get, which waits up to five minutes while another package manager works, as a fresh machine's
+# own updates do: `update` has no waiting of its own.
+apt_get() {
+    local end=$((SECONDS + ${SETUP_PATIENCE:-300})) said=no complaint
+    complaint=$(mktemp)
+    while ! as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" </dev/null 2>"$complaint"; do
+        if ! grep -q "Could not get lock" "$complaint" || [ "$SECONDS" -ge "$end" ]; then
+            cat "$complaint" >&2
+            rm -f "$complaint"
+            return 1
+        fi
+        [ $said = yes ] || say "another package manager is at work; waiting for it"
+        said=yes
+        sleep "${SETUP_PAUSE:-5}"
+    done
+    cat "$complaint" >&2
+    rm -f "$complaint"
+}
+
 # Says what is about to be installed: $1; on a terminal a "no" ends it, elsewhere, as in CI, only
 # BRAIDCAST_INSTALL=no does.
 agree() {
@@ -133,8 +152,8 @@ install_packages() {
     if has debconf-set-selections; then
         echo "wireshark-common wireshark-common/install-setuid boolean false" | as_root debconf-set-selections
     fi
-    as_root apt-get update -qq </dev/null
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null >/dev/null
+    apt_get update -qq
+    apt_get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
 }
 
 # Whether version $1 is at least version $2.
