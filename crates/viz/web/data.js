@@ -77,6 +77,18 @@ const rowsOf = (() => {
 const missed = [];
 for (let f = 0; f < count.frame; f++) if (frame.outcome[f] > 1) missed.push(f);
 missed.sort((a, b) => frame.captured[a] - frame.captured[b]);
+// Why the first chunk of a frame left late: what left meanwhile.
+function waited(f, from, begun) {
+  if (begun - from < 20) return "";
+  let others = 0, again = 0;
+  for (let i = lower(sent.at, from); i < count.sent && sent.at[i] < begun; i++) {
+    if (sent.what[i] > 2 || sent.frame[i] === f) continue;
+    others++;
+    if (sent.what[i] === 1) again++;
+  }
+  if (!others) return " (no path had room meanwhile)";
+  return ` (it waited for its turn: ${others} chunks of others left meanwhile` + (again ? `, ${again} of them sent again)` : ")");
+}
 // Why a frame came, or did not, in words.
 function explain(f) {
   const rows = rowsOf(f), due = frame.deadline[f];
@@ -95,7 +107,7 @@ function explain(f) {
   const words = [], from = frame.captured[f], since = (t) => `${(t - from).toFixed(0)} ms after its capture`;
   const outcome = frame.outcome[f];
   if (rows.length) {
-    words.push(`${first} chunks, the first ${since(begun)}`);
+    words.push(`${first} chunks, the first ${since(begun)}${waited(f, from, begun)}`);
     if (lost) words.push(`${lost} lost: ` + [...lostOn].map(([path, n]) => `${n} on path ${path}`).join(", "));
     if (recovered) words.push(`${recovered} made up for by redundancy`);
     if (repeated) words.push(`${repeated} sent again`);

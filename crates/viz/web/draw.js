@@ -1,7 +1,7 @@
 // What all views draw with.
 const canvas = document.getElementById("canvas"), pen = canvas.getContext("2d", { alpha: false });
 const tip = document.getElementById("tip"), panel = document.getElementById("panel"), status = document.getElementById("status");
-const state = { view: "exchange", from: whole.from, to: whole.to, paths: new Set(paths), kind: -1, stream: -1, frame: -1, hover: null, dark: false };
+const state = { view: count.frame ? "frames" : "exchange", from: whole.from, to: whole.to, paths: new Set(paths), kind: -1, stream: -1, frame: -1, hover: null, dark: false };
 const size = { width: 0, height: 0 };
 // Colours that those who see few tell apart (Okabe and Ito), lighter on dark.
 const palette = {

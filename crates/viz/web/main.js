@@ -49,6 +49,22 @@ function recall() {
   state.stream = all.has("stream") && streams.includes(+all.get("stream")) ? +all.get("stream") : -1;
   state.frame = all.has("frame") ? frame.number.indexOf(+all.get("frame")) : -1;
 }
+// What the marks of each view mean: a colour, or none, and words.
+const legends = {
+  frames: [["good", "in time"], ["late", "too late"], ["bad", "never"], [null, "bar: from capture to when it is due"], [null, "ticks: its chunks, in the colour of the path that brought them"], ["bad", "tick: a chunk that was lost"], [null, "thick tick: all of it was there"]],
+  exchange: [[null, "time goes down; of each path the sender is left, the receiver right"], [null, "arrow: a chunk"], [null, "cross: lost"], [null, "thick: sent again"], [null, "dashed: a copy"], [null, "dotted: redundancy"], ["extra", "thin: SACK"]],
+  timeline: [[null, "of each path: the window and, thin, what is in flight; round trip; time in queues; rate"], [null, "upright lines: losses and changes of the path"]],
+  sequence: [[null, "across: time; up: TSN"], [null, "square: sent"], [null, "dot: came"], [null, "cross: lost"]],
+};
+function fillLegend() {
+  const marks = legends[state.view].map(([colour, words]) => {
+    const it = element("span"), swatch = element("i");
+    if (colour) { swatch.style.background = colours()[colour]; it.append(swatch); }
+    it.append(words);
+    return it;
+  });
+  document.getElementById("legend").replaceChildren(...marks);
+}
 function changed() { remember(); sync(); redraw(); }
 function sync() {
   for (const tab of document.querySelectorAll("nav button")) tab.setAttribute("aria-selected", tab.dataset.view === state.view);
@@ -58,6 +74,7 @@ function sync() {
   document.documentElement.classList.toggle("dark", state.dark);
   for (const swatch of filters.querySelectorAll("i")) swatch.style.background = pathColour(+swatch.dataset.path);
   fillPanel();
+  fillLegend();
 }
 function show(view) { state.view = view; state.hover = null; changed(); }
 function span(from, to) {

@@ -109,7 +109,7 @@ Examples:
   braidcast lab run cmt-rtt-asymmetry
   braidcast lab run all --runs 10
   braidcast lab run my-network.toml --variant sack --param rtt=50ms --seed 7 --runs 1
-  braidcast lab run live-s4 --seed 7 --viz --open")]
+  braidcast lab run live-two --seed 7 --viz --open")]
 pub(crate) struct LabRunArgs {
     /// Experiments by name, scenario files by path, or `all`
     #[arg(value_name = "NAME", required = true)]
@@ -141,13 +141,13 @@ pub(crate) struct LabRunArgs {
     /// Do only the first run that --variant, --param and --seed leave, and write what happens
     /// inside each host, for `braidcast viz`. With run.trace the files are run.FLOW.sender.trace
     /// and run.FLOW.receiver.trace. Results are printed, not kept
-    #[arg(long, value_name = "FILE", help_heading = "See inside")]
+    #[arg(long, value_name = "FILE", help_heading = "Look inside")]
     pub(crate) trace: Option<PathBuf>,
     /// Show that run on a page for each flow [traces: DIR/NAME.trace unless --trace says where]
-    #[arg(long, help_heading = "See inside")]
+    #[arg(long, help_heading = "Look inside")]
     pub(crate) viz: bool,
     /// Open the pages in the browser
-    #[arg(long, requires = "viz", help_heading = "See inside")]
+    #[arg(long, requires = "viz", help_heading = "Look inside")]
     pub(crate) open: bool,
 }
 

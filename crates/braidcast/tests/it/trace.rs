@@ -33,6 +33,11 @@ fn traces_of_both_ends_become_a_page_that_a_browser_shows() {
     assert_eq!(made["pages"].as_array().unwrap().len(), 1, "the two are of one association: {made}");
     assert!(made["pages"][0]["packets"].as_u64().unwrap() > 300, "{made}");
     let page = dir.path().join("send.trace.html");
+    // Without an address the page opens where the answer is, with its legend.
+    let opened = browse(&page, "");
+    let is_first = opened.contains("aria-selected=\"true\">3 Frames")
+        || opened.contains("data-view=\"frames\" aria-selected=\"true\"");
+    assert!(is_first && opened.contains("in time") && opened.contains("thick tick"), "the page opens on the frames");
     let all = browse(&page, "view=frames");
     assert!(all.contains("data-ready=\"yes\""), "the script did not run to its end");
     assert!(all.contains("path 0") && all.contains("path 1") && !all.contains("path 2"), "two paths");

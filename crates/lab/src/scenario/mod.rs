@@ -225,6 +225,10 @@ macro_rules! embedded {
 
 /// The scenarios that the program has inside, by file name.
 const EMBEDDED: &[(&str, &str)] = &[
+    embedded!("live-two.toml"),
+    embedded!("live-s3.toml"),
+    embedded!("live-s4.toml"),
+    embedded!("live-s5.toml"),
     embedded!("cmt-rtt-asymmetry.toml"),
     embedded!("cmt-bandwidth-asymmetry.toml"),
     embedded!("cmt-loss-asymmetry.toml"),
@@ -292,9 +296,6 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sbpn-bonded.toml"),
     embedded!("xstream-film.toml"),
     embedded!("xstream-sequences.toml"),
-    embedded!("live-s3.toml"),
-    embedded!("live-s4.toml"),
-    embedded!("live-s5.toml"),
 ];
 
 /// For the manual: each section, and what its keys take.

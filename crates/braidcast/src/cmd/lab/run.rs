@@ -70,7 +70,12 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
     let wrong: Vec<_> = finished.iter().flat_map(|(number, results)| jobs[*number].unmeasured(results)).collect();
     let all: Vec<_> = finished.into_iter().map(|(_, results)| results).collect();
     let seen = inside.map(|traces| traces.finish(args, common)).transpose()?;
-    print(args, common, &all, seen)?;
+    let kept = match (&seen, lock(&unwritten).is_some()) {
+        (Some(_), _) => "one run, which is not kept".to_owned(),
+        (None, true) => "not kept".to_owned(),
+        (None, false) => format!("kept in {}", args.results.display()),
+    };
+    print(args, common, &all, seen, &kept)?;
     if let Some(failure) = lock(&unwritten).take() {
         return Err(failure);
     }
@@ -114,7 +119,7 @@ fn scenarios(names: &[String]) -> Outcome<Vec<Scenario>> {
     Ok(found)
 }
 
-fn print(args: &LabRunArgs, common: &Common, all: &[Results], seen: Option<Seen>) -> Outcome {
+fn print(args: &LabRunArgs, common: &Common, all: &[Results], seen: Option<Seen>, kept: &str) -> Outcome {
     let lost = all.iter().flat_map(|it| &it.lost_runs).map(String::as_str);
     if common.json {
         let rows = all.iter().flat_map(|it| &it.rows).collect();
@@ -127,7 +132,7 @@ fn print(args: &LabRunArgs, common: &Common, all: &[Results], seen: Option<Seen>
         return text::print(&show::csv(all));
     }
     for results in all {
-        show::print(results, seen.is_none().then_some(&args.results))?;
+        show::print(results, kept)?;
     }
     seen.map_or(Ok(()), |seen| seen.files().try_for_each(|path| text::print(&path.display().to_string())))
 }

@@ -8,13 +8,12 @@ use braidcast_lab::results::{Found, Outcome as Verdict, Results, Row};
 use console::{Term, measure_text_width};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 /// Width if there is no terminal.
 const WIDTH: usize = 100;
 
 /// The means, then the claims and the differences that nobody has explained.
-pub(super) fn print(results: &Results, kept: Option<&PathBuf>) -> Outcome {
+pub(super) fn print(results: &Results, kept: &str) -> Outcome {
     let style = Style::stdout();
     let width = Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns));
     let from = [results.experiment.as_str(), results.source.as_str()].into_iter().filter(|it| !it.is_empty());
@@ -42,8 +41,6 @@ pub(super) fn print(results: &Results, kept: Option<&PathBuf>) -> Outcome {
     } else {
         String::new()
     };
-    let kept =
-        kept.map_or_else(|| "one run, which is not kept".to_owned(), |kept| format!("kept in {}", kept.display()));
     text::print(&format!("\n{differences}{kept}\n"))
 }
 
