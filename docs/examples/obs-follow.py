@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sets OBS's video bitrate to what Braidcast's networks carry, over OBS's WebSocket API (obs-websocket 5, in OBS since 28).
 
-    braidcast send udp://127.0.0.1:5000 --to home.example:9000 --rate-report sse:8081 --rate-interval 500ms
+    braidcast send udp://127.0.0.1:5000 --to home.example:9000 --rate-report sse:8081,interval=500ms
     OBS_PASSWORD=... obs-follow.py [--restart stream|record]
 """
 import argparse, base64, hashlib, json, os, socket, struct, time, urllib.request

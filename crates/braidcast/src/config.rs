@@ -1,7 +1,7 @@
 //! Flags from a file. A file's section becomes flags in front of those that were typed, so that a value is
 //! checked in one place, by clap, wherever it came from.
 
-use crate::args::Cli;
+use crate::args::{Cli, brief};
 use crate::failure::Failure;
 use crate::out::style::Style;
 use clap::error::ErrorKind;
@@ -16,12 +16,17 @@ use toml::de::{DeTable, DeValue};
 /// Flags that belong to the command line alone.
 const NOT_IN_FILES: [&str; 3] = ["help", "version", "config"];
 
+/// Names that are at least so alike are taken for slips, 0 to 1 (Jaro and Winkler).
+const NEAR: f64 = 0.8;
+
 /// Why the arguments were refused.
 pub(crate) enum Refused {
     /// By clap: wrong use, or a request for help.
     Clap(clap::Error),
     /// On account of the configuration file.
     File(Failure),
+    /// As nothing was typed.
+    Empty,
 }
 
 impl From<clap::Error> for Refused {
@@ -32,6 +37,15 @@ impl From<clap::Error> for Refused {
 
 /// The command line together with the file that it names, if it names one.
 pub(crate) fn parse(argv: Vec<OsString>) -> Result<Cli, Refused> {
+    if argv.len() <= 1 {
+        return Err(Refused::Empty);
+    }
+    if brief::is_asked(&argv) {
+        let error = brief::command().try_get_matches_from(&argv).map(|_| ()).err();
+        if let Some(error) = error.filter(|error| error.kind() == ErrorKind::DisplayHelp) {
+            return Err(error.into());
+        }
+    }
     // What is still missing may be in the file; what is wrong is told when all is read.
     let lenient = all_optional(Cli::command()).ignore_errors(true);
     let Some((path, matches)) = lenient
@@ -231,12 +245,20 @@ impl<'a> File<'a> {
         let nearest = keys(command)
             .map(|(key, _)| key)
             .chain(sections)
-            .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+            .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)))
+            .filter(|nearest| strsim::jaro_winkler(name, nearest) >= NEAR);
+        let inner: Vec<String> = command
+            .get_subcommands()
+            .filter(|inner| keys(inner).any(|(key, _)| key == name))
+            .map(|inner| format!("[{}]", [above, &[inner.get_name()]].concat().join(".")))
+            .collect();
         let place = if above.is_empty() { "at the top".into() } else { format!("in [{}]", above.join(".")) };
-        Failure::usage(
-            format!("{}: unknown key '{name}' {place}", self.place(&key.span())),
-            nearest.map_or_else(String::new, |n| format!("did you mean '{n}'?")),
-        )
+        let fix = match (inner.first(), nearest) {
+            (Some(_), _) => format!("put it below the section of its command: {}", inner.join(", ")),
+            (None, Some(nearest)) => format!("did you mean '{nearest}'?"),
+            (None, None) => format!("`braidcast {} --help` lists the flags, which are the keys", above.join(" ")),
+        };
+        Failure::usage(format!("{}: unknown key '{name}' {place}", self.place(&key.span())), fix)
     }
 }
 

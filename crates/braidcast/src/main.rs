@@ -23,7 +23,12 @@ fn main() -> ExitCode {
     let argv: Vec<_> = std::env::args_os().collect();
     let cli = match config::parse(argv.clone()) {
         Ok(cli) => cli,
-        Err(config::Refused::Clap(error)) => {
+        Err(config::Refused::Empty) => {
+            say!("{}", args::brief::START);
+            return ExitCode::from(2);
+        }
+        Err(config::Refused::Clap(mut error)) => {
+            args::advice::advise(&mut error, &argv);
             // Help and version come this way too; a reader that went away is no failure.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));

@@ -214,14 +214,14 @@ pub enum SharedKey {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SecretError {
     /// Nothing but spaces.
-    #[error("the key is empty; make one with: braidcast key new")]
+    #[error("the key is empty")]
     Empty,
     /// It begins as the short form does, and its checksum does not match.
     #[error("the key begins with \"{}1\" but is not one: a character is wrong or missing", Secret::PREFIX)]
     ShortForm,
     /// Not the text of a private key.
     #[error(
-        "this is not a private key: it begins with \"{}1\", and a character may be wrong or missing",
+        "this is not a private key, which begins with \"{}1\" and has no character wrong or missing",
         PrivateKey::PREFIX
     )]
     PrivateKey,

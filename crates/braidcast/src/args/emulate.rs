@@ -1,12 +1,12 @@
 use super::values::{self, Listen, Remote};
 use braidcast_sim::link::{Jitter, Loss, Outage, Queue, Rate, Reorder, Schedule, parse};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// `braidcast emulate`.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(group = ArgGroup::new("limit").args(["rate", "trace"]), after_help = "\
 What reaches LISTEN goes on to FORWARD, and answers go back. Delay, jitter and outages act in both directions; rate, trace, \
 queue, loss, reordering and duplication towards FORWARD only, unless --both. Times count from the start.
 
@@ -36,7 +36,7 @@ pub(crate) struct EmulateArgs {
     pub(crate) loss: Loss,
     /// What may wait before the link: 100p, 64kB or 300ms; or RED, red:5p,15p,10% (min, max, probability), or CoDel,
     /// codel:5ms,100ms (target, interval), both with ,ecn to mark packets and ,limit=100p
-    #[arg(long, value_name = "QUEUE", default_value = "300ms")]
+    #[arg(long, value_name = "QUEUE", default_value = "300ms", requires = "limit")]
     pub(crate) queue: Queue,
     /// Packets out of order: 2% (they skip the delay) or 2%,30ms (they come that much later)
     #[arg(long, value_name = "SHARE")]
@@ -49,7 +49,7 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub(crate) trace: Option<PathBuf>,
     /// Position in the recording to begin at
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse::duration)]
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "trace", value_parser = parse::duration)]
     pub(crate) trace_from: Duration,
     /// Time without service: 10s-12s or every:3s,250ms (means); with ,hold packets wait instead of being lost;
     /// repeatable

@@ -10,7 +10,7 @@ The encoder is the program braidcast-encode beside this one, or in PATH: `make g
 encoder (docs/encode.md).
 
 Examples:
-  braidcast encode camera --to home.example:9000 --via wlan0 --via wwan0
+  braidcast encode camera --to home.example:9000 --via wlan0,wwan0
   braidcast encode test --to 127.0.0.1:9000 --size 1280x720 --fps 30 --rate-range 300kbit-6mbit
   braidcast encode film.mp4 --to 192.0.2.1:9000 --profile quality
   braidcast encode camera --audio mic --to 192.0.2.1:9000
@@ -22,28 +22,30 @@ pub(crate) struct EncodeArgs {
     /// frames
     #[arg(value_name = "INPUT")]
     pub(crate) input: String,
-    /// How closely the encoder follows
-    #[arg(long, value_enum, default_value_t = Profile::Live)]
+    /// How closely the encoder follows: live (every frame has the size that the network allows: a
+    /// rate-control buffer of one frame, intra refresh in place of key frames) or quality (only the
+    /// mean over a second follows: better video on networks that change slowly, with more latency)
+    #[arg(help_heading = "Encoder", long, value_enum, default_value_t = Profile::Live)]
     pub(crate) profile: Profile,
     /// GStreamer element that encodes. If it is not x264enc, only its property `bitrate` is set
-    #[arg(long, value_name = "ELEMENT", default_value = "x264enc", value_parser = element)]
+    #[arg(help_heading = "Encoder", long, value_name = "ELEMENT", default_value = "x264enc", value_parser = element)]
     pub(crate) encoder: String,
     /// Size of the video [default: that of the source; of test, 1280x720]
-    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    #[arg(help_heading = "Encoder", long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) size: Option<(u32, u32)>,
     /// Frames per second, 1 to 240
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
+    #[arg(help_heading = "Encoder", long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
     pub(crate) fps: u32,
     /// Audio: auto (the track of a FILE that has one), none, test (ticks), mic (the system's), or
     /// gst:PIPELINE, which produces raw audio. If a microphone is unplugged, it is looked for once
     /// a second; meanwhile video goes on
-    #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = audio)]
+    #[arg(help_heading = "Encoder", long, value_name = "SOURCE", default_value = "auto", value_parser = audio)]
     pub(crate) audio: String,
     /// GStreamer element that encodes audio, for example avenc_aac
-    #[arg(long, value_name = "ELEMENT", default_value = "opusenc", value_parser = element)]
+    #[arg(help_heading = "Encoder", long, value_name = "ELEMENT", default_value = "opusenc", value_parser = element)]
     pub(crate) audio_encoder: String,
     /// Rate of the audio, 6kbit to 512kbit; it does not change, as audio goes before video
-    #[arg(long, value_name = "RATE", default_value = "64kbit", value_parser = audio_rate)]
+    #[arg(help_heading = "Encoder", long, value_name = "RATE", default_value = "64kbit", value_parser = audio_rate)]
     pub(crate) audio_rate: AudioRate,
     /// Write the allowed and the actual size of each frame as CSV
     #[arg(long, value_name = "FILE")]
@@ -55,11 +57,10 @@ pub(crate) struct EncodeArgs {
 /// How an encoder follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Profile {
-    /// Every frame has the size that the network allows: a rate-control buffer of one frame, intra
-    /// refresh in place of key frames
+    // Comments that are not documentation, as clap would make the help of each value of them.
+    // Every frame has the size that the network allows.
     Live,
-    /// Only the mean over a second follows: better video on networks that change slowly, with more
-    /// latency
+    // Only the mean over a second follows.
     Quality,
 }
 

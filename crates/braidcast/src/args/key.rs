@@ -48,7 +48,7 @@ impl fmt::Debug for Typed {
 
 /// What two ends share, for commands that talk to another one.
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("own").args(["identity", "cert"]))]
+#[command(next_help_heading = "Security", group = ArgGroup::new("own").args(["identity", "cert"]))]
 pub(crate) struct SharedArgs {
     /// Accept the other end only if it has the same key: words or braid1… of `braidcast key new`,
     /// or a passphrase. Without a key everything is still encrypted, but the other end may be
@@ -56,7 +56,7 @@ pub(crate) struct SharedArgs {
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<Typed>,
     /// Read the key from the first line of this file, so that `ps` does not show it
-    #[arg(long, value_name = "FILE", conflicts_with = "key")]
+    #[arg(long, short = 'k', value_name = "FILE", conflicts_with = "key")]
     pub(crate) key_file: Option<PathBuf>,
     /// What a passphrase is for, the same at both ends: a guess at one passphrase is then none at
     /// others'
@@ -65,9 +65,9 @@ pub(crate) struct SharedArgs {
     /// Identify this end by the private key in this file, made by `braidcast key identity`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_file", "plain"])]
     pub(crate) identity: Option<PathBuf>,
-    /// Accept the other end only if its key has this fingerprint; repeat for more [default:
-    /// anybody; a client remembers a server's --identity and accepts no other from then on]
-    #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["key", "key_file", "plain"], value_parser = values::fingerprint)]
+    /// Accept the other end only if its key has this fingerprint; several with commas, or repeated
+    /// [default: anybody; a client remembers a server's --identity and accepts no other from then on]
+    #[arg(long, value_name = "FINGERPRINT", value_delimiter = ',', conflicts_with_all = ["key", "key_file", "plain"], value_parser = values::fingerprint)]
     pub(crate) peer_key: Vec<Fingerprint>,
     /// Identify this end by this X.509 certificate: PEM, followed by the intermediate certificates
     #[arg(long, value_name = "FILE", requires_all = ["cert_key", "ca"], conflicts_with_all = ["key", "key_file", "identity", "peer_key", "plain"])]

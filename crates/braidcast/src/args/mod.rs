@@ -1,5 +1,7 @@
 //! What can be typed. Parsing only: no file is opened and no name resolved here.
 
+pub(crate) mod advice;
+pub(crate) mod brief;
 pub(crate) mod dccp;
 mod demo;
 mod emulate;
@@ -14,10 +16,12 @@ pub(crate) mod one_path;
 mod perf;
 pub(crate) mod rates;
 mod receive;
+mod scheme;
 mod send;
 mod survey;
 mod tunnel;
 pub(crate) mod values;
+pub(crate) mod via;
 mod viz;
 mod watch;
 
@@ -41,7 +45,9 @@ use std::path::PathBuf;
 /// Live video and voice over several bad networks at once, on time
 #[derive(Parser, Debug)]
 #[command(name = "braidcast", version, subcommand_required = true)]
-#[command(after_help = "Exit status: 0 done, 1 failed, 2 wrong use. NO_COLOR is obeyed.")]
+#[command(after_help = "\
+`braidcast COMMAND -h` shows on one screen what a command needs, `braidcast COMMAND --help` all that it takes.
+Exit status: 0 done, 1 failed, 2 wrong use. NO_COLOR is obeyed.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -71,26 +77,26 @@ pub(crate) struct Common {
 /// The subcommands, in the order in which help shows them.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// See it work on this machine: bad Wi-Fi, a fading LTE uplink, and both together
+    Demo(DemoArgs),
+    /// Receive a stream and write it out on time
+    Receive(ReceiveArgs),
     /// Send a stream over one or several networks
     Send(SendArgs),
     /// Encode a camera, a screen, a file or a test video at the rate that the networks carry, and send it
     Encode(Box<EncodeArgs>),
-    /// Receive a stream and write it out on time
-    Receive(ReceiveArgs),
-    /// Stand in for a bad network: a link in real time between UDP ports, no root needed
-    Emulate(Box<EmulateArgs>),
-    /// Carry any application's UDP over DCCP, at a fair rate
+    /// Carry any application's UDP, at a fair rate over DCCP, or over several networks over SCTP
     Tunnel(Box<TunnelArgs>),
+    /// Make keys for --key
+    Key(KeyArgs),
     /// Measure throughput and latency
     Perf(PerfArgs),
+    /// Stand in for a bad network: a link in real time between UDP ports, no root needed
+    Emulate(Box<EmulateArgs>),
     /// Ask what would happen on a network: experiments by name, in the simulator
     Lab(LabArgs),
     /// Show traces: a page with the exchange of packets, paths over time, frames and what became of them
     Viz(VizArgs),
-    /// Make keys for --key
-    Key(KeyArgs),
-    /// See it work on this machine: bad Wi-Fi, a fading LTE uplink, and both together
-    Demo(DemoArgs),
     /// Make man pages, completions or a page of the manual
     #[command(hide = true)]
     Generate(GenerateArgs),

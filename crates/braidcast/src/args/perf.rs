@@ -1,5 +1,6 @@
 use super::dccp::{self, Congestion};
 use super::values::{self, Listen, Remote};
+use super::via::{Via, via};
 use super::{SharedArgs, WatchArgs};
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
@@ -67,12 +68,13 @@ pub(crate) struct PerfClientArgs {
     /// Address of the server
     #[arg(value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) server: Remote,
-    /// Further address of the server, reached over another path; repeat for more
-    #[arg(long, value_name = "HOST:PORT", value_parser = values::peer, conflicts_with = "dccp")]
+    /// Further addresses of the server, reached over other paths; several with commas, or repeated
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with = "dccp")]
     pub(crate) to: Vec<Remote>,
-    /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
-    #[arg(long, value_name = "IFACE|ADDR")]
-    pub(crate) via: Vec<String>,
+    /// Networks to send from: interfaces or local addresses. Several with commas, or repeated, are as many paths
+    /// [default: as the system routes]
+    #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via)]
+    pub(crate) via: Vec<Via>,
     /// How much to send [default: as much as --duration takes]
     #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "duration")]
     pub(crate) bytes: Option<u64>,
@@ -89,15 +91,15 @@ pub(crate) struct PerfClientArgs {
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub(crate) rate: Option<u64>,
     /// Redundancy: none, or a code: tetrys:10,9,200, for example, makes one packet of ten redundancy
-    #[arg(long, value_name = "CODE", default_value_t = Redundancy::None, value_parser = values::fixed_redundancy)]
+    #[arg(help_heading = "Experts", long, value_name = "CODE", default_value_t = Redundancy::None, value_parser = values::fixed_redundancy)]
     #[arg(conflicts_with = "dccp")]
     pub(crate) fec: Redundancy,
     /// Which path the next packet takes
-    #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
+    #[arg(help_heading = "Experts", long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     #[arg(conflicts_with = "dccp")]
     pub(crate) scheduler: SchedulerKind,
     /// How much each path may carry: its congestion controller
-    #[arg(long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
+    #[arg(help_heading = "Experts", long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
     #[arg(conflicts_with = "dccp")]
     pub(crate) cc: Algorithm,
     #[command(flatten)]

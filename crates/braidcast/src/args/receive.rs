@@ -1,4 +1,5 @@
 use super::values::{self, Accept, Listen, Output, Remote};
+use super::via::{Via, via};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
 use clap::Args;
@@ -34,7 +35,7 @@ Examples:
   braidcast receive 9000 show-%Y%m%d-%H%M%S.ts udp://127.0.0.1:5000 --keep --segment 10min
   braidcast receive 9000 --accept cam1=one.ts --accept cam2=udp://127.0.0.1:5002 --keep
   braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep
-  braidcast receive --from camera.example:9000 --via wlan0 --via wwan0 show.ts")]
+  braidcast receive --from camera.example:9000 --via wlan0,wwan0 show.ts")]
 pub(crate) struct ReceiveArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = first, required_unless_present = "from")]
@@ -45,20 +46,16 @@ pub(crate) struct ReceiveArgs {
     #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
     /// Call the sender that waits there (`send --at`) in place of listening: for a receiver behind a NAT. There is no
-    /// LISTEN then. Repeat for more paths
-    #[arg(long, value_name = "HOST:PORT", value_parser = values::peer)]
+    /// LISTEN then. Several with commas, or repeated, are as many paths
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, help_heading = "Paths")]
     pub(crate) from: Vec<Remote>,
-    /// Network interface or local address to call from; repeat for more paths [default: as the system routes]
-    #[arg(long, value_name = "IFACE|ADDR", requires = "from")]
-    pub(crate) via: Vec<String>,
+    /// Networks to call from, with --from: interfaces or local addresses. Several with commas, or repeated, are as
+    /// many paths [default: as the system routes]
+    #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, help_heading = "Paths")]
+    pub(crate) via: Vec<Via>,
     /// Take a stream of this name (`send --name`) to this output, beside the others; repeat for more
     #[arg(long, value_name = "NAME=OUTPUT", value_parser = values::accept)]
     pub(crate) accept: Vec<Accept>,
-    /// Accept only the senders in this file. Each line has a fingerprint (with --cert also
-    /// dns:HOST) and a name, then an OUTPUT (unless the command has one with {name}) and limits:
-    /// max-rate=5mbit, until=2027-01-31. SIGHUP reads it again
-    #[arg(long, value_name = "FILE", requires = "own", conflicts_with_all = ["accept", "peer_key"])]
-    pub(crate) authorized: Option<PathBuf>,
     /// Wait for the next sender when a stream ends
     #[arg(long)]
     pub(crate) keep: bool,
@@ -76,23 +73,28 @@ pub(crate) struct ReceiveArgs {
     ))]
     pub(crate) latency: Option<String>,
     /// Output frames as soon as they are in order: the latency becomes an upper bound instead of a constant delay
-    #[arg(long)]
+    #[arg(long, help_heading = "Quality")]
     pub(crate) early: bool,
     /// End a stream if its sender has been gone for this long; never: keep waiting [default: 5min, with --keep never]
-    #[arg(long, value_name = "TIME|never", value_parser = values::patience)]
+    #[arg(long, value_name = "TIME|never", value_parser = values::patience, help_heading = "Paths")]
     pub(crate) give_up: Option<values::Patience>,
+    /// Accept only the senders in this file. Each line has a fingerprint (with --cert also
+    /// dns:HOST) and a name, then an OUTPUT (unless the command has one with {name}) and limits:
+    /// max-rate=5mbit, until=2027-01-31. SIGHUP reads it again
+    #[arg(long, value_name = "FILE", requires = "own", conflicts_with_all = ["accept", "peer_key"], help_heading = "Security")]
+    pub(crate) authorized: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
     /// Write a line of CSV for each frame: when it was captured, when it arrived, whether it was on time
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Look inside")]
     pub(crate) log: Option<PathBuf>,
-    /// Make the protocol's random choices repeatable
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::seed)]
-    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) figures: FiguresArgs,
+    /// Make the protocol's random choices repeatable
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::seed, help_heading = "Experts")]
+    pub(crate) seed: Option<u64>,
 }
 
 impl ReceiveArgs {
@@ -100,6 +102,12 @@ impl ReceiveArgs {
     /// `--from` all positions are.
     pub(crate) fn places(&self) -> Outcome<(Option<Listen>, Vec<Output>)> {
         if self.from.is_empty() {
+            if !self.via.is_empty() {
+                return Err(Failure::usage(
+                    "--via is for --from: a receiver that listens takes what comes over any network",
+                    "leave out --via, or write LISTEN as ADDR:PORT to choose one address",
+                ));
+            }
             let listen = self.listen.as_ref().map(|first| first.listen.clone()).transpose();
             let listen = listen.map_err(|why| {
                 Failure::usage(format!("invalid value for <LISTEN>: {why}"), "`braidcast receive --help` says more")

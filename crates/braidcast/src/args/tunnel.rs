@@ -1,6 +1,7 @@
 use super::dccp::{self, Congestion};
 use super::rates::RateArgs;
 use super::values::{self, Deadline, Entrance, Exit, Listen, Over, Remote};
+use super::via::{Via, via};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_dccp::Method;
 use braidcast_media::voice::Codec;
@@ -38,7 +39,7 @@ Audio and video of a call, audio first:
   here:   braidcast tunnel client --to there.example:9000 --listen 5004/audio,5006/video/300ms
 WireGuard over two networks at once, every packet late after 200 ms:
   there:  braidcast tunnel server 9000 --over sctp --forward 127.0.0.1:51820 --deadline 51820=200ms
-  here:   braidcast tunnel client --over sctp --to there.example:9000 --via wlan0 --via wwan0 --listen 51820 \\
+  here:   braidcast tunnel client --over sctp --to there.example:9000 --via wlan0,wwan0 --listen 51820 \\
             --deadline 51820=200ms --fec auto")]
 pub(crate) struct TunnelArgs {
     #[command(subcommand)]
@@ -61,25 +62,25 @@ pub(crate) struct TunnelServerArgs {
     /// ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) at: Listen,
+    #[command(flatten)]
+    pub(crate) ends: TunnelEndArgs,
     /// Accept only the clients in this file. Each line has a fingerprint (with --cert also
     /// dns:HOST) and a name, then, if wanted, targets that replace --forward (HOST:PORT, several
     /// with commas) and a last day (until=2027-01-31). SIGHUP reads the file again
-    #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "peer_key")]
+    #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "peer_key", help_heading = "Security")]
     pub(crate) authorized: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) ends: TunnelEndArgs,
 }
 
 /// `braidcast tunnel client`.
 #[derive(Args, Debug)]
 pub(crate) struct TunnelClientArgs {
-    /// Address of `braidcast tunnel server`; with --over sctp repeat for more paths
-    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
+    /// Address of `braidcast tunnel server`; with --over sctp several with commas, or repeated, are as many paths
+    #[arg(long, required = true, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, help_heading = "Paths")]
     pub(crate) to: Vec<Remote>,
-    /// Network interface or local address to send from; with --over sctp repeat for more paths
-    /// [default: as the system routes]
-    #[arg(long, value_name = "IFACE|ADDR")]
-    pub(crate) via: Vec<String>,
+    /// Networks to send from: interfaces or local addresses. With --over sctp several, with commas or repeated, are as
+    /// many paths [default: as the system routes]
+    #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, help_heading = "Paths")]
+    pub(crate) via: Vec<Via>,
     #[command(flatten)]
     pub(crate) ends: TunnelEndArgs,
 }
@@ -104,67 +105,67 @@ pub(crate) struct TunnelEndArgs {
     #[arg(long, value_name = "PORT=TIME", value_parser = values::deadline, value_delimiter = ',')]
     pub(crate) deadline: Vec<Deadline>,
     /// Redundancy, which repairs losses if a retransmission would come too late: none, auto, or a code (sctp)
-    #[arg(long, value_name = "CODE")]
+    #[arg(help_heading = "Quality", long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
-    /// Which path the next packet takes (sctp) [default: lowest-delay]
-    #[arg(long, value_name = "NAME", value_parser = values::scheduler())]
-    pub(crate) scheduler: Option<SchedulerKind>,
-    /// Congestion controller of each path (sctp) [default: veno]
-    #[arg(long, value_name = "NAME", value_parser = values::controller())]
-    pub(crate) cc: Option<Algorithm>,
-    #[command(flatten)]
-    pub(crate) shared: SharedArgs,
-    /// Which datagram goes next, and which is discarded, if congestion control allows less than comes in
-    #[arg(long, value_name = "METHOD", default_value_t = Settings::default().queue, value_parser = values::queue())]
-    pub(crate) queue: Method,
-    /// How many datagrams the queue holds (dccp; over sctp it holds 1 MiB)
-    #[arg(long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) queue_length: u32,
-    /// One-way delay to the other end, to decide which datagrams would be late [default: estimated from round trips]
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
-    pub(crate) one_way_delay: Option<Duration>,
-    /// Congestion control (dccp). The client decides; the server's value is a preference. With
-    /// ccid4 both ends must name the same variant [default: ccid3]
-    #[arg(long, value_name = "CCID", value_parser = dccp::congestion())]
-    pub(crate) ccid: Option<Congestion>,
-    /// Recover from a pause faster: quadruple the rate each round trip, up to where it was (ccid3, ccid4)
-    #[arg(long)]
-    pub(crate) faster_restart: bool,
-    /// Wait up to this time for packets out of order before they count as lost (ccid3, ccid4)
-    #[arg(long, value_name = "D_MAX", value_parser = parse::duration)]
-    pub(crate) reorder: Option<Duration>,
     /// Lifetime of datagrams of all ports that have none of their own. A datagram that would arrive
     /// later is late, and --queue decides what happens to it
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::lifetime)]
+    #[arg(help_heading = "Quality", long, value_name = "TIME", default_value = "1s", value_parser = values::lifetime)]
     pub(crate) lifetime: Duration,
-    /// Warn if congestion control allows less than this rate (ccid3, ccid4)
-    #[arg(long, value_name = "RATE", value_parser = parse::rate)]
-    pub(crate) min_rate: Option<u64>,
-    /// Never send faster than this (ccid3, ccid4)
-    #[arg(long, value_name = "RATE", value_parser = parse::rate)]
-    pub(crate) max_rate: Option<u64>,
     /// The flows are telephone calls: show the quality of each, and how many more would fit
     /// [possible values: g711, g711-plc, g729, g729a-vad, speex]
-    #[arg(long, value_name = "CODEC", value_parser = |name: &str| name.parse::<Codec>())]
+    #[arg(help_heading = "Quality", long, value_name = "CODEC", value_parser = |name: &str| name.parse::<Codec>())]
     pub(crate) calls: Option<Codec>,
     /// Refuse new calls from this end while the loss event rate is higher than this, or while the
     /// allowed rate has no room for one more call with the codec of --calls. A call is a flow to a
     /// --listen port that has priority 0 or no priority (ccid3, ccid4)
-    #[arg(long, value_name = "PERCENT", requires = "calls", value_parser = parse::share)]
+    #[arg(help_heading = "Quality", long, value_name = "PERCENT", requires = "calls", value_parser = parse::share)]
     pub(crate) max_loss: Option<f64>,
-    /// Longest delay of a listener's jitter buffer, for the figures "on time" and MOS
-    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse::duration)]
-    pub(crate) jitter_buffer: Duration,
-    /// Largest IP packet that the network carries (dccp; SCTP measures it)
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..=9000))]
-    pub(crate) mtu: u16,
     #[command(flatten)]
     pub(crate) rates: RateArgs,
-    /// Write DCCP's state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
-    #[arg(long, value_name = "FILE")]
-    pub(crate) probe: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) figures: FiguresArgs,
+    /// Which path the next packet takes (sctp) [default: lowest-delay]
+    #[arg(help_heading = "Experts", long, value_name = "NAME", value_parser = values::scheduler())]
+    pub(crate) scheduler: Option<SchedulerKind>,
+    /// Congestion controller of each path (sctp) [default: veno]
+    #[arg(help_heading = "Experts", long, value_name = "NAME", value_parser = values::controller())]
+    pub(crate) cc: Option<Algorithm>,
+    /// Which datagram goes next, and which is discarded, if congestion control allows less than comes in
+    #[arg(help_heading = "Experts", long, value_name = "METHOD", default_value_t = Settings::default().queue, value_parser = values::queue())]
+    pub(crate) queue: Method,
+    /// How many datagrams the queue holds (dccp; over sctp it holds 1 MiB)
+    #[arg(help_heading = "Experts", long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) queue_length: u32,
+    /// One-way delay to the other end, to decide which datagrams would be late [default: estimated from round trips]
+    #[arg(help_heading = "Experts", long, value_name = "TIME", value_parser = parse::duration)]
+    pub(crate) one_way_delay: Option<Duration>,
+    /// Congestion control (dccp). The client decides; the server's value is a preference. With
+    /// ccid4 both ends must name the same variant [default: ccid3]
+    #[arg(help_heading = "Experts", long, value_name = "CCID", value_parser = dccp::congestion())]
+    pub(crate) ccid: Option<Congestion>,
+    /// Recover from a pause faster: quadruple the rate each round trip, up to where it was (ccid3, ccid4)
+    #[arg(help_heading = "Experts", long)]
+    pub(crate) faster_restart: bool,
+    /// Wait up to this time for packets out of order before they count as lost (ccid3, ccid4)
+    #[arg(help_heading = "Experts", long, value_name = "D_MAX", value_parser = parse::duration)]
+    pub(crate) reorder: Option<Duration>,
+    /// Warn if congestion control allows less than this rate (ccid3, ccid4)
+    #[arg(help_heading = "Experts", long, value_name = "RATE", value_parser = parse::rate)]
+    pub(crate) min_rate: Option<u64>,
+    /// Never send faster than this (ccid3, ccid4)
+    #[arg(help_heading = "Experts", long, value_name = "RATE", value_parser = parse::rate)]
+    pub(crate) max_rate: Option<u64>,
+    /// Longest delay of a listener's jitter buffer, for the figures "on time" and MOS
+    #[arg(help_heading = "Experts", long, value_name = "TIME", default_value = "200ms", value_parser = parse::duration)]
+    pub(crate) jitter_buffer: Duration,
+    /// Largest IP packet that the network carries (dccp; SCTP measures it)
+    #[arg(help_heading = "Experts", long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..=9000))]
+    pub(crate) mtu: u16,
+    /// Write DCCP's state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
+    #[arg(help_heading = "Experts", long, value_name = "FILE")]
+    pub(crate) probe: Option<PathBuf>,
 }

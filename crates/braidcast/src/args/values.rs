@@ -3,6 +3,7 @@
 pub(crate) use super::listen::{Listen, Place, listen};
 use super::media::{Direction, UdpMedia, udp};
 use super::neighbour::{Neighbour, srt};
+use super::scheme;
 use braidcast_dccp::Method;
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
@@ -227,8 +228,8 @@ pub(crate) fn remote(text: &str) -> Result<Remote, String> {
     if host.is_empty() {
         return Err("a host is missing: write HOST:PORT, for example home.example:9000".into());
     }
-    if bare.is_none() && host.contains(':') {
-        return Err(format!("an IPv6 address goes in brackets: [{host}]:{port}"));
+    if bare.is_none() {
+        scheme::check_host(host, port)?;
     }
     Ok(Remote { host: host.into(), port: self::port(port)? })
 }
@@ -402,16 +403,6 @@ pub(crate) fn latency(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A scheme that is not ours would otherwise be taken for a file name.
-fn no_other_scheme(text: &str) -> Result<(), String> {
-    match text.split_once("://") {
-        Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => Err(format!(
-            "{scheme}:// is not supported: use a FILE, -, udp://HOST:PORT or srt://HOST:PORT (ffmpeg can turn {scheme}:// into any of them)"
-        )),
-        _ => Ok(()),
-    }
-}
-
 /// `FILE`, `-`, `udp://HOST:PORT` or `srt://HOST:PORT`.
 pub(crate) fn input(text: &str) -> Result<Input, String> {
     if let Some(neighbour) = srt(text) {
@@ -420,7 +411,7 @@ pub(crate) fn input(text: &str) -> Result<Input, String> {
     match (text, udp(text, Direction::In)) {
         ("-", _) => Ok(Input::Stdin),
         (_, Some(address)) => address.map(Input::Udp),
-        _ => no_other_scheme(text).map(|()| Input::File(text.into())),
+        _ => scheme::check_media(text).map(|()| Input::File(text.into())),
     }
 }
 
@@ -435,7 +426,7 @@ pub(crate) fn output(text: &str) -> Result<Output, String> {
     match (text, udp(text, Direction::Out)) {
         ("-", _) => Ok(Output::Stdout),
         (_, Some(address)) => address.map(Output::Udp),
-        _ => no_other_scheme(text).map(|()| Output::File(text.into())),
+        _ => scheme::check_media(text).map(|()| Output::File(text.into())),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// What lets one see inside while a command runs.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "See inside")]
+#[command(next_help_heading = "Look inside")]
 pub(crate) struct WatchArgs {
     /// Write what happens inside, packet by packet and frame by frame, for `braidcast viz` and qlog's tools
     #[arg(long, value_name = "FILE")]
@@ -21,7 +21,7 @@ pub(crate) struct WatchArgs {
 
 /// Live figures for programs and pages.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "See inside")]
+#[command(next_help_heading = "Look inside")]
 pub(crate) struct FiguresArgs {
     /// Write figures at this interval, a line of JSON each time: 1s to stdout, 1s,FILE to a file or named pipe
     #[arg(long, value_name = "TIME[,FILE]", value_parser = values::stats)]

@@ -42,7 +42,7 @@ pub(super) fn run(args: &EncodeArgs, common: &Common) -> Outcome {
 
 /// Starts the program.
 fn start(args: &EncodeArgs, common: &Common) -> Outcome<Feed<'static>> {
-    let range = args.how.rates.rate_range.0;
+    let range = args.how.rates.range();
     let mut command = crate::process::command(program());
     command.arg(&args.input).args(["--profile", args.profile.name(), "--encoder", &args.encoder]);
     command.args(["--fps", &args.fps.to_string(), "--rate-range", &format!("{}-{}", range.least, range.greatest)]);

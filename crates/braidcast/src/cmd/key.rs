@@ -31,7 +31,7 @@ pub(super) fn run(args: &KeyArgs, as_json: bool) -> Outcome {
             if !file.exists() {
                 make(file)?;
             }
-            let fingerprint = identity(file, &Live::new(false))?.fingerprint().to_string();
+            let fingerprint = private(file, "", &Live::new(false))?.fingerprint().to_string();
             if as_json {
                 return json::print("key identity", &IdentityDocument { file, fingerprint });
             }
@@ -62,10 +62,18 @@ fn make(path: &Path) -> Outcome {
     })
 }
 
-/// The private key in the file at `path`.
+/// The private key in the file at `path`, which `--identity` names.
 pub(super) fn identity(path: &Path, live: &Live) -> Outcome<Identity> {
+    private(path, "--identity ", live)
+}
+
+/// The same; `flag` stands before the file in messages.
+fn private(path: &Path, flag: &str, live: &Live) -> Outcome<Identity> {
     let key: PrivateKey = read(path, live)?.parse().map_err(|error| {
-        Failure::usage(format!("--identity {}: {error}", path.display()), "make one with: braidcast key identity FILE")
+        Failure::usage(
+            format!("{flag}{}: {error}", path.display()),
+            "choose a FILE that is not there: braidcast key identity FILE makes a private key in it",
+        )
     })?;
     Identity::own(&key).map_err(no_randomness)
 }

@@ -24,7 +24,11 @@ mod ends;
 #[cfg(target_os = "linux")]
 mod key;
 #[cfg(target_os = "linux")]
+mod knock;
+#[cfg(target_os = "linux")]
 mod links;
+#[cfg(target_os = "linux")]
+mod named;
 #[cfg(target_os = "linux")]
 pub(crate) mod neighbour;
 #[cfg(target_os = "linux")]

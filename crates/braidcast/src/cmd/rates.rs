@@ -71,14 +71,15 @@ struct Hook {
 impl Rates {
     /// Opens what the flags ask for. `stdout`: what else goes there.
     pub(super) fn open(now: Instant, args: &RateArgs, on_rate: Option<&str>, stdout: Option<&str>) -> Outcome<Self> {
+        args.check(on_rate.is_some())?;
         let mut files = Vec::new();
         let mut events = None;
-        if let Some(ReportTarget::Events(at)) = args.rate_report {
+        if let Some(&ReportTarget::Events(at)) = args.rate_report.as_ref().map(|it| &it.target) {
             let lines = Arc::new(Lines::default());
             serve(at, Pages::Lines(Arc::clone(&lines)), "--rate-report")?;
             events = Some(lines);
         }
-        if let Some(ReportTarget::Lines(target)) = &args.rate_report {
+        if let Some(ReportTarget::Lines(target)) = args.rate_report.as_ref().map(|it| &it.target) {
             if let (StatsTarget::Stdout, Some(other)) = (target, stdout) {
                 return Err(Failure::usage(
                     format!("--rate-report and {other} cannot both go to stdout"),
@@ -88,7 +89,7 @@ impl Rates {
             files.push(StatsFile::open(target, "rate reports", "--rate-report")?);
         }
         let hook = on_rate.map(|it| Hook { command: it.to_owned(), running: None, told: 0.0, warned: false });
-        Ok(Self { files, encoder: None, events, hook, each: args.rate_interval, began: now, told_at: None })
+        Ok(Self { files, encoder: None, events, hook, each: args.interval(), began: now, told_at: None })
     }
 
     /// Adds an encoder of ours, which gets a report every [`EACH_PICTURE`].
@@ -136,6 +137,11 @@ impl Rates {
     }
 }
 
+/// The video's share of the smoothed rate, bit/s.
+fn smoothed_video(report: &RateReport) -> f64 {
+    report.smoothed_rate * (report.video_rate / report.rate.max(1.0)).clamp(0.0, 1.0)
+}
+
 impl Hook {
     fn tell(&mut self, now: Instant, connected: bool, report: &RateReport, live: &Live) {
         if let Some((child, since)) = &mut self.running {
@@ -163,7 +169,7 @@ impl Hook {
         let mut command = process::command("sh");
         command.arg("-c").arg(&self.command).stdin(Stdio::null()).stdout(Stdio::null());
         command.env("BRAIDCAST_RATE", format!("{rate:.0}"));
-        command.env("BRAIDCAST_VIDEO_RATE", format!("{:.0}", report.video_rate.min(rate)));
+        command.env("BRAIDCAST_VIDEO_RATE", format!("{:.0}", smoothed_video(report)));
         match command.spawn() {
             Ok(child) => self.running = Some((child, now)),
             Err(error) if !std::mem::replace(&mut self.warned, true) => {
@@ -171,5 +177,19 @@ impl Hook {
             }
             Err(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_session::RateLimits;
+
+    #[test]
+    fn the_videos_share_is_smoothed_as_the_rate_is() {
+        let nothing = RateReport::nothing(RateLimits::default(), EACH_PICTURE);
+        let mut report = nothing;
+        (report.rate, report.video_rate, report.smoothed_rate) = (400_000.0, 300_000.0, 900_000.0);
+        assert_eq!(smoothed_video(&report).round(), 675_000.0);
     }
 }

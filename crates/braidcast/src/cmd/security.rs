@@ -18,6 +18,13 @@ use std::sync::Arc;
 const SAME_KEY: &str =
     "give both ends the same --key (`braidcast key new` makes one), or none at both, or --plain at both";
 
+/// What to do about an end that has no key of its own where one is listed.
+const OWN_KEY_THERE: &str =
+    "the other end needs a key of its own: --identity FILE, with the fingerprint that is listed here";
+
+/// How [`Refused::WrongKey`] begins.
+const OTHER_KEY: &str = "the other end has another key";
+
 /// What to do if the ends do not understand each other.
 pub(crate) const SAME_VERSION: &str = "use the same version at both ends";
 
@@ -28,6 +35,8 @@ pub(crate) struct Security {
     method: Option<Arc<Tls>>,
     /// Whom this end connected with before.
     known: Option<KnownPeers>,
+    /// Whom `--peer-key` lets in.
+    expected: Vec<Fingerprint>,
 }
 
 impl Security {
@@ -35,7 +44,7 @@ impl Security {
     pub(crate) fn server(args: &SharedArgs, live: &Live) -> Outcome<Self> {
         if args.plain {
             live.note("--plain: nothing is encrypted; anybody in between can read and change it");
-            return Ok(Self { options: None, method: None, known: None });
+            return Ok(Self { options: None, method: None, known: None, expected: Vec::new() });
         }
         if let Some(certificates) = Certificates::read(args, live)? {
             let tls = Tls::new(certificates.identity, Trust::Anyone, &Suite::ALL).certified(certificates.authority);
@@ -53,7 +62,8 @@ impl Security {
                 (own.map_or_else(|| Identity::ephemeral().map_err(no_randomness), Ok)?, trust)
             }
         };
-        Ok(Self::with(Tls::new(identity, trust, &Suite::ALL), live))
+        let expected = args.peer_key.clone();
+        Ok(Self { expected, ..Self::with(Tls::new(identity, trust, &Suite::ALL), live) })
     }
 
     fn with(mut method: Tls, live: &Live) -> Self {
@@ -63,7 +73,7 @@ impl Security {
         }
         let method = Arc::new(method);
         let options = SecurityOptions { method: Arc::clone(&method) as _, limits: Limits::default() };
-        Self { options: Some(options), method: Some(method), known: None }
+        Self { options: Some(options), method: Some(method), known: None, expected: Vec::new() }
     }
 
     /// Of an end that connects to others, which are called `names`: who showed a key of its own
@@ -126,8 +136,20 @@ impl Security {
                 "the other end needs {fingerprint}, which is this end's, as --peer-key or in its --authorized file, with a last day that is not over"
             );
         }
-        let known = self.known.as_ref().and_then(KnownPeers::hint);
-        known.unwrap_or_else(|| SAME_KEY.into())
+        if reason.ends_with(&Disagreement::UnknownHere.to_string()) {
+            return "give this end a key of its own by --identity FILE, and its fingerprint to the other end: \
+                    `braidcast key identity FILE` makes and shows it"
+                .into();
+        }
+        // By what it knows of the other end, only this end refuses.
+        let (has_none, another) =
+            (reason.ends_with(&Disagreement::UnknownThere.to_string()), reason.split_once(OTHER_KEY));
+        if let (Some((_, shown)), Some(expected)) = (another, self.expected.first()) {
+            let shown = shown.trim_start_matches([' ', '(']).trim_start_matches("fingerprint ").trim_end_matches(')');
+            return format!("--peer-key says {expected}, and the other end shows {shown}");
+        }
+        let known = self.known.as_ref().filter(|_| has_none || another.is_some()).and_then(KnownPeers::hint);
+        known.unwrap_or_else(|| if has_none { OWN_KEY_THERE.into() } else { SAME_KEY.into() })
     }
 }
 
@@ -196,6 +218,14 @@ fn shared(args: &SharedArgs, live: &Live) -> Outcome<Option<Identity>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_is_refused_is_known_by_its_words() {
+        let refused = Refused::WrongKey(Fingerprint([7; 32])).to_string();
+        assert!(
+            refused.starts_with(OTHER_KEY) && refused.ends_with(&format!("(fingerprint {})", Fingerprint([7; 32])))
+        );
+    }
 
     #[test]
     fn what_people_think_of_is_weak_and_what_is_drawn_is_not() {

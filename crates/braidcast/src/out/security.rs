@@ -19,6 +19,12 @@ pub(crate) fn lines(security: Option<&SecurityReport>, plain: bool, connected: b
         "authenticated by its own key"
     };
     let fingerprint = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("  {name} {text}"));
-    let ends = [fingerprint("this end's key ", &it.fingerprint), fingerprint("other end's key", &it.peer_fingerprint)];
-    std::iter::once(format!("encrypted ({}), {who}", it.cipher)).chain(ends.into_iter().flatten()).collect()
+    // One that both share says nothing, and looks like a secret.
+    let shared = it.fingerprint == it.peer_fingerprint;
+    let ends = [
+        fingerprint("this end's fingerprint ", &it.fingerprint),
+        fingerprint("other end's fingerprint", &it.peer_fingerprint),
+    ];
+    let ends = ends.into_iter().filter(|_| !shared);
+    std::iter::once(format!("encrypted ({}), {who}", it.cipher)).chain(ends.flatten()).collect()
 }

@@ -6,6 +6,11 @@ use crate::common::{Running, free_port, len, transport_stream, until};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// The flag with a key that was drawn.
+fn new_key(dir: &Path) -> String {
+    format!("--key {}", Running::start(dir, "key new --json").finish().json()["short"].as_str().unwrap())
+}
+
 fn listen(dir: &Path, args: &str) -> Running {
     Running::start(dir, &format!("receive {args}")).wait_for("listening")
 }
@@ -27,13 +32,14 @@ fn into_a_player(dir: &Path, args: &str) -> Running {
 fn who_is_at_home_ends_only_what_is_at_home() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     let dir = dir.path();
-    transport_stream(dir, 90);
-    let key = "--key correct-horse-of-the-field";
-    let mut sender = send(dir, port, key);
+    transport_stream(dir, 150);
+    // Drawn keys: a passphrase takes its time at each start.
+    let [key, other] = [(); 2].map(|()| new_key(dir));
+    let mut sender = send(dir, port, &key);
     for (n, signal) in ["INT", "HUP", "TERM"].into_iter().enumerate() {
         let file = format!("{n}.ts");
         let receiver = listen(dir, &format!("127.0.0.1:{port} {file} {key}"));
-        until("the stream", || len(&dir.join(&file)) > 20_000);
+        until(&file, || len(&dir.join(&file)) > 20_000);
         receiver.signal(signal);
         receiver.finish().says(0, &["written in"]);
     }
@@ -41,15 +47,15 @@ fn who_is_at_home_ends_only_what_is_at_home() {
     let full = listen(dir, &format!("127.0.0.1:{port} /dev/full {key}"));
     full.finish().says(1, &["cannot write /dev/full", "No space left"]);
     // Once it has had a receiver, a wrong key or name at that address may be anybody's.
-    let stranger = listen(dir, &format!("127.0.0.1:{port} x.ts --key some-other-key-of-somebody")).wait_for("turned away");
+    let stranger = listen(dir, &format!("127.0.0.1:{port} x.ts {other}")).wait_for("turned away");
     stranger.interrupt();
     stranger.finish().says(0, &["nothing was written"]);
     let named = listen(dir, &format!("127.0.0.1:{port} --accept cam9=y.ts {key}")).wait_for("turned away");
     named.interrupt();
     named.finish().says(0, &["nothing was written"]);
     let receiver = listen(dir, &format!("127.0.0.1:{port} last.ts {key}"));
-    until("the stream", || len(&dir.join("last.ts")) > 50_000);
     assert!(sender.is_running());
+    until("last.ts", || len(&dir.join("last.ts")) > 50_000);
     sender.interrupt();
     let sent = sender.finish();
     sent.says(0, &["the receiver was stopped; reconnecting", "the receiver cannot write its output; reconnecting"]);

@@ -35,3 +35,25 @@ help! {
     key: "key --help",
     viz: "viz --help",
 }
+
+macro_rules! brief {
+    ($($name:ident: $args:literal),+ $(,)?) => {$(
+        #[test]
+        fn $name() {
+            let ran = Test::new($args).run();
+            ran.says(0, &[]);
+            let lines = ran.out().lines().count();
+            assert!(lines <= 30, "{lines} lines are more than a screen:\n{}", ran.out());
+            insta::assert_snapshot!(ran.out());
+        }
+    )+};
+}
+
+brief! {
+    brief_top: "-h",
+    brief_send: "send -h",
+    brief_receive: "receive -h",
+    brief_encode: "encode -h",
+    brief_tunnel_client: "tunnel client -h",
+    brief_tunnel_server: "tunnel server -h",
+}

@@ -83,9 +83,12 @@ fn only_who_has_the_fingerprint_is_talked_to() {
     let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --identity home --peer-key {away}"))
         .wait_for("listening");
     send(dir.path(), port, "")
-        .says(1, &["the other end takes only keys that it knows, and this end has none of its own"]);
+        .says(1, &["the other end takes only keys that it knows", "give this end a key of its own by --identity FILE"]);
     send(dir.path(), port, "--identity home").says(1, &["does not accept our key"]);
-    send(dir.path(), port, &format!("--identity away --peer-key {away}")).says(1, &["the other end has another key"]);
+    send(dir.path(), port, &format!("--identity away --peer-key {away}")).says(
+        1,
+        &["the other end has another key", &format!("--peer-key says {away}, and the other end shows {home}")],
+    );
     send(dir.path(), port, &format!("--identity away --peer-key {home}")).says(0, &["authenticated by its own key"]);
     receiver.finish().says(0, &["authenticated by its own key", &away]);
 }

@@ -31,4 +31,5 @@ mod survey;
 mod trace;
 mod transfer;
 mod tunnel;
+mod wrong_table;
 mod wrong_use;

@@ -163,7 +163,7 @@ fn without_a_key_it_is_encrypted_all_the_same_and_both_ends_show_both_fingerprin
     let fingerprints = ["fingerprint", "peer_fingerprint"].map(|name| security[name].as_str().unwrap().to_owned());
     assert!(fingerprints[0] != fingerprints[1] && fingerprints.iter().all(|it| it.len() == 64));
     let [theirs, ours] = fingerprints;
-    sent.says(0, &["encrypted (AES-128-GCM), not authenticated", &format!("this end's key  {ours}"), &theirs]);
+    sent.says(0, &["encrypted (AES-128-GCM), not authenticated", &format!("this end's fingerprint  {ours}"), &theirs]);
 }
 
 #[test]

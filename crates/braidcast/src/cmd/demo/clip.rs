@@ -19,6 +19,12 @@ pub(super) struct Clip {
     pub(super) origin: String,
 }
 
+/// Refuses a clip that is not there.
+pub(super) fn check(clip: &Path) -> Outcome {
+    let found = std::fs::metadata(clip).map(|_| ());
+    found.map_err(|error| Failure::new(format!("cannot open the clip {}: {error}", clip.display()), "check --clip"))
+}
+
 /// Makes `seconds` of MPEG-TS in `out` from `clip`, or from the clip that `make demo` fetched, or
 /// else from ffmpeg's own moving test video. If an earlier run left the result for the same file,
 /// that is used again.
@@ -31,11 +37,6 @@ pub(super) fn make(clip: Option<&Path>, seconds: u32, out: &Path) -> Outcome<Cli
     };
     let made = out.join(format!("source-{name}-{seconds}s.ts"));
     let origin = source.as_ref().map_or_else(|| "ffmpeg's test video".into(), |path| path.display().to_string());
-    if let Some(path) = &source
-        && let Err(error) = std::fs::metadata(path)
-    {
-        return Err(Failure::new(format!("cannot open the clip {}: {error}", path.display()), "check --clip"));
-    }
     if !is_newer(&made, source.as_deref()) {
         // Under another name until it is whole, so that an interrupted run leaves nothing half made to be used again.
         let unfinished = made.with_extension("part");

@@ -65,6 +65,7 @@ struct RunSummary {
 }
 
 pub(super) fn run(args: &DemoArgs, common: &Common) -> Outcome {
+    args.clip.as_deref().map_or(Ok(()), clip::check)?;
     std::fs::create_dir_all(&args.out).map_err(|e| {
         Failure::new(format!("cannot make the folder {}: {e}", args.out.display()), "choose another one with --out")
     })?;

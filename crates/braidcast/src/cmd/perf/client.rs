@@ -5,10 +5,11 @@ use super::latency::{self, Latencies, Percentiles};
 use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
+use crate::cmd::knock::Knock;
 use crate::cmd::links::{Change, Links};
 use crate::cmd::security::Security;
 use crate::cmd::watch::{Carried, Watch};
-use crate::cmd::{common, paths};
+use crate::cmd::{common, named};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
@@ -28,6 +29,10 @@ const RATE: u64 = 20_000_000;
 const BURST: Duration = Duration::from_millis(1);
 /// How long a test lasts if nothing says otherwise.
 const DURATION: Duration = Duration::from_secs(10);
+/// How long the system may take to hear that nobody listens at the server's port.
+const REFUSED: Duration = Duration::from_millis(300);
+/// When it is said that no server answers, and then at each of these again.
+const NO_ANSWER: Duration = Duration::from_secs(5);
 /// Time without anything from the server after which an end that it should confirm counts as
 /// confirmed. A server of DCCP says goodbye once and may be gone when that gets lost.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -80,6 +85,12 @@ struct Test<P: Protocol> {
     /// Time between two messages; `None`: as the network takes them.
     spacing: Option<Duration>,
     started: Option<Instant>,
+    /// Says that nobody can be there; `None` over native IP, which has no ports.
+    knock: Option<Knock>,
+    /// When to look there.
+    look_at: Instant,
+    /// When it is said next that no server answers.
+    say_by: Instant,
     next_message: Instant,
     closing: bool,
     plain: bool,
@@ -97,7 +108,7 @@ struct Test<P: Protocol> {
 
 pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let to = std::iter::once(&args.server).chain(&args.to).cloned().collect::<Vec<_>>();
-    let plans = paths::pair(&args.via, &to)?;
+    let plans = named::pair(&args.via, &to)?;
     if args.dccp.dccp.is_some() && plans.len() > 1 {
         return Err(Failure::usage("a DCCP connection has one path", "give one --via, or measure SCTP"));
     }
@@ -156,8 +167,14 @@ impl<P: Protocol> Test<P> {
         payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
         let rate = args.rate.or(args.latency_test.then_some(RATE));
         let spacing = |rate: u64| (u64::from(args.size) * 8).saturating_mul(1_000_000_000) / rate.max(1);
+        let now = driver.now();
+        live.note(format!("connecting to {}", args.server));
+        let knock = (!args.dccp.native).then(|| Knock::at(links.routes().into_iter().map(|route| route.remote)));
         Self {
-            next_message: driver.now(),
+            knock,
+            look_at: now + REFUSED,
+            say_by: now + NO_ANSWER,
+            next_message: now,
             driver,
             live,
             watch,
@@ -195,11 +212,13 @@ impl<P: Protocol> Test<P> {
             let paced = is_paced.then_some(self.next_message + burst);
             let farewell = self.farewell(now);
             let tries = self.tries.then(|| self.links.next()).flatten();
-            let until = [paced, self.live.next(), farewell, tries].into_iter().flatten().min();
+            let answer = (self.started.is_none()).then_some(self.say_by.min(self.look_at));
+            let until = [paced, self.live.next(), farewell, tries, answer].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
             self.endpoint.probe()?;
+            self.wait_for_server(now)?;
             self.follow_the_end(now);
             if self.tries {
                 let changes = self.links.tend(&mut self.driver, &self.live)?;
@@ -217,6 +236,24 @@ impl<P: Protocol> Test<P> {
         self.endpoint.end_probe()?;
         self.watch.finish(&self.live);
         self.finish(common)
+    }
+
+    /// Before there is a server: says that it is waited for, or ends if nobody can be there.
+    fn wait_for_server(&mut self, now: Instant) -> Outcome {
+        if self.started.is_some() || self.end.is_some() || self.interrupted {
+            return Ok(());
+        }
+        if now >= self.look_at {
+            self.look_at = now + REFUSED;
+            if let Some(why) = self.knock.as_mut().and_then(Knock::refused) {
+                return Err(Failure::new(why, "start `braidcast perf server` there first"));
+            }
+        }
+        if now >= self.say_by {
+            self.say_by = now + NO_ANSWER;
+            self.live.note("no server answers yet (is `braidcast perf server` running there, and does UDP reach it?)");
+        }
+        Ok(())
     }
 
     /// While closing: keeps the newest figures of what still drains, for the summary. An
@@ -419,7 +456,9 @@ impl<P: Protocol> Test<P> {
                 units::rate(document.bits_per_second)
             );
             if let Some(p) = document.round_trip_us {
-                say!("round trip: median {} µs, 99 % {} µs, 99.9 % {} µs, longest {} µs", p.p50, p.p99, p.p999, p.max);
+                let [p50, p99, p999, max] =
+                    [p.p50, p.p99, p.p999, p.max].map(|micros| units::time(Duration::from_secs_f64(micros / 1e6)));
+                say!("round trip: median {p50}, 99 % {p99}, 99.9 % {p999}, longest {max}");
             }
             say!("{}", self.table());
             let lines = security::lines(document.security.as_ref(), self.plain, self.started.is_some());

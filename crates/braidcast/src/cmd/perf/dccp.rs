@@ -13,6 +13,7 @@ use braidcast_core::events::Tracer;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, SendOptions, ServiceCode};
 use braidcast_session::SecurityReport;
+use std::time::Duration;
 
 /// Messages to be counted: SC:BRPB.
 const BULK: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPB"));
@@ -21,6 +22,9 @@ const TIMED: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPT"));
 /// Messages that may wait: more than one wake of the driver sends, so that congestion control is what holds them up.
 const SEND_QUEUE: Limits = Limits::messages(256);
 
+/// Time after which a server that does not answer is not waited for any more. As long as SCTP, which
+/// sends INIT again five times, has it.
+const ANSWER: Duration = Duration::from_secs(20);
 /// What arrives in one wake of the driver, and as much again.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
@@ -45,6 +49,7 @@ impl Dccp {
             max_packet: MAX_PACKET,
             receive_buffer: RECEIVE_BUFFER,
             security: security.options.clone(),
+            request_timeout: ANSWER,
             events: probe.iter().fold(events, |events, probe| events.with(probe.sink())),
             ..if server { choice.preferred() } else { choice.options() }
         };

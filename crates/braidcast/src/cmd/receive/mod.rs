@@ -18,7 +18,7 @@ use super::links::Change;
 use super::security::Security;
 use super::service::Service;
 use super::watch::{Carried, Stream, StreamFigures, Watch};
-use super::{common, neighbour, paths};
+use super::{common, named, neighbour};
 use crate::args::values::{Output, Remote};
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
@@ -35,6 +35,7 @@ use plan::Plan;
 use room::Room;
 use senders::Senders;
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
@@ -53,6 +54,23 @@ fn check_folder(output: &Output) -> Outcome {
     let Output::File(path) = output else { return Ok(()) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     process::check_folder(folder.unwrap_or(Path::new(".")))
+}
+
+/// Refuses what would put something else into the stream on stdout, or the stream on a screen.
+fn check_stdout(is_output: bool, as_json: bool) -> Outcome {
+    if is_output && as_json {
+        return Err(Failure::usage(
+            "--json would put its document into the stream on stdout",
+            "leave out --json, or give another OUTPUT than -",
+        ));
+    }
+    if is_output && io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            "the OUTPUT - is this terminal, which cannot show a stream",
+            "pipe it into a player: braidcast receive 9000 - | ffplay -probesize 200000 -",
+        ));
+    }
+    Ok(())
 }
 
 /// A receiver at work.
@@ -85,6 +103,9 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
             neighbour::check(neighbour, &args.shared)?;
         }
     }
+    let to_stdout =
+        outputs.iter().chain(args.accept.iter().map(|it| &it.output)).any(|output| *output == Output::Stdout);
+    check_stdout(to_stdout, common.json)?;
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.from.iter().map(Remote::to_string).collect();
     let security = if names.is_empty() || args.authorized.is_some() {
@@ -97,11 +118,10 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     // Before any output is touched: a port in use costs nothing then.
     let (ends, locals) = match &listen {
         Some(listen) => Ends::listen(listen, "LISTEN", &mut driver)?,
-        None => (Ends::dial(paths::pair(&args.via, &args.from)?, &mut driver, &live)?, Vec::new()),
+        None => (Ends::dial(named::pair(&args.via, &args.from)?, &mut driver, &live)?, Vec::new()),
     };
     let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
     let all = || outputs.iter().chain(args.accept.iter().map(|it| &it.output));
-    let to_stdout = all().any(|it| *it == Output::Stdout);
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
     watch.open_figures(&args.figures, stdout.map(|(_, what)| what), &live)?;
     process::drop_privileges()?;
@@ -378,8 +398,8 @@ impl Session {
             }
             why => format!("a sender{who} was turned away: {why}"),
         };
-        // One that is called is called again.
-        if self.ends.is_called() { self.live.warn(words) } else { self.live.warn_rarely(now, words) }
+        // Whoever it was comes again, or is called again.
+        self.live.warn_rarely(now, words);
     }
 
     /// A stream has its turn: says what of it is there.
@@ -498,7 +518,8 @@ impl Session {
                 let ended = !*connected && end.is_some();
                 let stream = Stream { name, connected: *connected, end: End::Receiver, ended };
                 let figures = meters[usize::from(stats)].take(now, stream, &report, |path| ends.path_name(path));
-                StreamFigures { neighbours: outputs.neighbours(), ..figures }
+                let latency_ms = receiver.latency(*id).map(|it| it.as_secs_f64() * 1e3);
+                StreamFigures { neighbours: outputs.neighbours(), outputs: outputs.figures(), latency_ms, ..figures }
             });
             each.collect()
         });

@@ -5,6 +5,7 @@ use super::pipe::Pipe;
 use super::recording::{Begun, Recording};
 use super::sink::Sink;
 use crate::cmd::neighbour::Figures;
+use crate::cmd::watch::OutputFigures;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::Instant;
@@ -255,6 +256,18 @@ impl Outputs {
     pub(super) fn neighbours(&self) -> Vec<Figures> {
         let figures = |sink: &Sink| if let Sink::Neighbour(it, _) = sink { Some(it.figures()) } else { None };
         self.sinks.iter().filter_map(figures).collect()
+    }
+
+    /// How the files and pipes stand.
+    pub(super) fn figures(&self) -> Vec<OutputFigures> {
+        let one = |sink: &Sink| match sink {
+            Sink::Recording(recording) => recording.figures(),
+            Sink::Pipe(pipe) => {
+                Some(OutputFigures { name: pipe.name().to_owned(), bytes: self.total, free_bytes: None })
+            }
+            _ => None,
+        };
+        self.sinks.iter().filter_map(one).collect()
     }
 
     /// Bytes of a reliable stream that are written everywhere.

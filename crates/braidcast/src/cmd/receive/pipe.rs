@@ -74,6 +74,11 @@ impl Pipe {
         (self.open.is_none() && self.path.is_some()).then_some(self.retry_at)
     }
 
+    /// What people call it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns `true` if it takes more.
     pub(super) const fn has_room(&self) -> bool {
         self.waiting.len() - self.written < MAX_WAITING

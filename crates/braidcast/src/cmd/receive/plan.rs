@@ -61,6 +61,19 @@ impl Plan {
                 ));
             }
         }
+        let to_file = all.iter().any(|output| matches!(output, Output::File(_)));
+        let idle = [
+            ("--segment", self.segment.is_some()),
+            ("--append", self.existing == Existing::Append),
+            ("--overwrite", self.existing == Existing::Overwrite),
+        ];
+        let idle = idle.iter().find(|(_, given)| *given && !to_file && !all.is_empty());
+        if let Some((flag, _)) = idle {
+            return Err(Failure::usage(
+                format!("{flag} has no effect: no OUTPUT is a FILE"),
+                format!("leave out {flag}, or add a FILE to record to"),
+            ));
+        }
         if self.is_named()
             && self.outputs.iter().any(|output| !is_named(output) && matches!(output, Output::File(_) | Output::Stdout))
         {

@@ -2,6 +2,7 @@
 
 use super::note::{Holder, Note};
 use super::place::Place;
+use crate::cmd::watch::OutputFigures;
 use crate::failure::{Failure, Outcome};
 use braidcast_session::{Content, Offer};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -69,6 +70,14 @@ impl Recording {
 
     fn name(&self) -> String {
         self.open.as_ref().map_or_else(|| self.place.to_string(), |open| open.path.display().to_string())
+    }
+
+    /// How it stands; `None` before there is a file.
+    pub(super) fn figures(&self) -> Option<OutputFigures> {
+        let open = self.open.as_ref()?;
+        let disk = rustix::fs::fstatvfs(&open.file).ok();
+        let free_bytes = disk.map(|it| it.f_bavail.saturating_mul(it.f_frsize));
+        Some(OutputFigures { name: open.path.display().to_string(), bytes: open.len, free_bytes })
     }
 
     /// The file, if it has another name than was asked for.

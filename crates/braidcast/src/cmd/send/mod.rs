@@ -11,13 +11,14 @@ mod throttle;
 
 use super::encode::Encoder;
 use super::ends::{Ends, cannot_begin};
+use super::knock::Knock;
 use super::links::Change;
 use super::neighbour;
 use super::rates::{Rates, Told};
 use super::security::Security;
 use super::service::Service;
 use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, StreamFigures, Watch};
-use super::{common, paths};
+use super::{common, named};
 use crate::args::one_path::OnePath;
 use crate::args::{Common, SendArgs, StreamArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -34,7 +35,7 @@ use past::Past;
 use quality::Target;
 use source::Source;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 /// Silence of a live input after which a warning is due.
@@ -93,9 +94,14 @@ struct Session {
     /// What the receiver has of the file is being compared.
     past: Option<Past>,
     reliable: bool,
+    /// From capture to playout, of a live stream.
+    latency: Duration,
     silent: bool,
     /// When it is said next that no receiver answers.
     say_by: Instant,
+    /// Asks if anybody listens there, and what was heard last.
+    knock: Option<Knock>,
+    refusal: Option<String>,
     end: Option<(bool, CloseReason)>,
 }
 
@@ -117,11 +123,19 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
 
 /// Sends `feed`. `command`: what it is called.
 pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, common: &Common) -> Outcome {
-    let plans = if args.at.is_none() { paths::pair(&args.via, &args.to)? } else { Vec::new() };
+    let plans = if args.at.is_none() { named::pair(&args.via, &args.to)? } else { Vec::new() };
     if args.switchover.0.is_some() && args.path != Some(OnePath::Primary) {
         return Err(Failure::usage(
             "--switchover needs --path primary, which prefers the first path",
             "add --path primary, or leave --switchover out",
+        ));
+    }
+    if let Feed::Input(values::Input::Stdin) = feed
+        && io::stdin().is_terminal()
+    {
+        return Err(Failure::usage(
+            "the INPUT - is this terminal, and nothing is piped into it",
+            "write for example: ffmpeg -i … -f mpegts - | braidcast send - --to HOST:PORT",
         ));
     }
     if let Feed::Input(values::Input::Neighbour(it)) = feed {
@@ -147,7 +161,9 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
             source.name()
         ));
     }
-    if reliable && (args.rates.rate_report.is_some() || args.on_rate.is_some()) {
+    let rates = &args.rates;
+    let asks = rates.rate_report.is_some() || rates.rate_interval.is_some() || rates.rate_range.is_some();
+    if reliable && (asks || args.on_rate.is_some()) {
         return Err(Failure::usage(
             "--rate-report and --on-rate need a live stream: a reliable one has no deadlines",
             "leave them out, or send a live stream",
@@ -189,7 +205,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),
-        encoder: args.rates.rate_range.0,
+        encoder: args.rates.range(),
         events: watch.tracer(),
         ..defaults
     };
@@ -201,6 +217,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     } else {
         Sender::new(now, options, rng, port, &ends.routes()).map_err(cannot_begin)?
     };
+    let knock = (!ends.is_called()).then(|| Knock::at(ends.routes().into_iter().map(|route| route.remote)));
     let mut session = Session {
         driver,
         live,
@@ -231,8 +248,11 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         latency: args.latency,
         past: None,
         reliable,
+        latency: args.latency,
         silent: false,
         say_by: now + FIRST_ANSWER,
+        knock,
+        refusal: None,
         end: None,
     };
     if locals.is_empty() {
@@ -434,11 +454,7 @@ impl Session {
         self.tell_figures(now);
         if !self.connected && now >= self.say_by && self.past.is_none() {
             self.say_by = now + NO_ANSWER;
-            self.live.note(if self.ends.is_called() {
-                "no receiver has called yet; going on waiting (is `braidcast receive --from` running there, and does UDP reach this port?)"
-            } else {
-                "no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)"
-            });
+            self.say_nobody_answers();
         }
         if !self.live.due(now) {
             return;
@@ -473,8 +489,24 @@ impl Session {
         self.live.show(&line, &(progress + &session::headline(&report, End::Sender)), &table);
     }
 
+    /// With what the system knows of the reason.
+    fn say_nobody_answers(&mut self) {
+        if self.ends.is_called() {
+            return self.live.note(
+                "no receiver has called yet; going on waiting (is `braidcast receive --from` running there, and does UDP reach this port?)",
+            );
+        }
+        self.refusal = self.knock.as_mut().and_then(Knock::refused);
+        self.knock = Some(Knock::at(self.ends.routes().into_iter().map(|route| route.remote)));
+        let why = self.refusal.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        self.live.note(format!(
+            "no receiver answers yet{why}; going on trying (is `braidcast receive` running there, and does UDP reach it?)"
+        ));
+    }
+
     /// Figures for who asked for them, and whether more comes in than the paths carry.
     fn tell_figures(&mut self, now: Instant) {
+        let latency = (!self.reliable).then_some(self.latency);
         let Self { watch, meters, sender, ends, connected, rates, target, live, source, .. } = self;
         if rates.take_due(now)
             && let Some(report) = sender.rate_report(now)
@@ -486,7 +518,8 @@ impl Session {
         watch.tell(now, |stats| {
             let name = |path: &PathReport| ends.path_name(path);
             let figures = meters[usize::from(stats)].take(now, stream, &sender.report(now), name);
-            vec![StreamFigures { neighbours: source.neighbour().into_iter().collect(), ..figures }]
+            let neighbours = source.neighbour().into_iter().collect();
+            vec![StreamFigures { neighbours, latency_ms: latency.map(|it| it.as_secs_f64() * 1e3), ..figures }]
         });
         if self.reliable || now.since(self.looked_at) < LOOK {
             return;

@@ -39,13 +39,21 @@ pub(super) struct Target {
 impl Target {
     /// What the flags ask for.
     pub(super) fn of(now: Instant, args: &StreamArgs) -> Outcome<Option<Self>> {
-        if args.target_quality.is_some() && args.rates.rate_report.is_none() {
+        let report = args.rates.rate_report.as_ref();
+        let own = report.and_then(|it| it.mos);
+        if args.target_quality.is_some() && own.is_some() {
+            return Err(Failure::usage(
+                "mos= of --rate-report and --target-quality say the same",
+                "leave out --target-quality",
+            ));
+        }
+        if args.target_quality.is_some() && report.is_none() {
             return Err(Failure::usage(
                 "--target-quality needs --rate-report",
                 "say where the report goes: --rate-report FILE, - or sse:PORT",
             ));
         }
-        Ok(args.target_quality.map(|mos| Self { mos, heard: Heard::new(now, args.latency) }))
+        Ok(own.or(args.target_quality).map(|mos| Self { mos, heard: Heard::new(now, args.latency) }))
     }
 
     pub(super) fn judge(&mut self, now: Instant, report: &RateReport, sender: &Sender) -> Quality {

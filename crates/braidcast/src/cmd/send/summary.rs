@@ -3,6 +3,7 @@
 use super::Session;
 use crate::args::{Common, StreamArgs};
 use crate::cmd::common;
+use crate::cmd::knock::Knock;
 use crate::cmd::neighbour::Figures;
 use crate::cmd::security::SAME_VERSION;
 use crate::failure::{Failure, Outcome};
@@ -84,7 +85,7 @@ impl Session {
         security::lines(report.security.as_ref(), plain, self.began.is_some()).iter().for_each(|line| say!("{line}"));
     }
 
-    fn outcome(&self, complete: bool, reason: &CloseReason) -> Outcome {
+    fn outcome(&mut self, complete: bool, reason: &CloseReason) -> Outcome {
         if complete || (self.interrupted && self.began.is_none() && !self.resumable) {
             return Ok(());
         }
@@ -103,16 +104,16 @@ impl Session {
             }
             (Some(Farewell::TooMuch), _) => "send less, or have max-rate raised in the receiver's --authorized file",
             (Some(Farewell::Version), _) => SAME_VERSION,
-            (Some(Farewell::Measures), _) => "start `braidcast receive` there; a `perf server` takes `perf client` only",
+            (Some(Farewell::Measures), _) => {
+                "start `braidcast receive` there; a `perf server` takes `perf client` only"
+            }
             _ if self.reliable && self.resumable && self.began.is_some() => {
                 "what is written there stays: start both ends again, and it goes on from there"
             }
             (_, CloseReason::NoAnswer) if !self.ends.is_called() => {
                 "start `braidcast receive` there first, and check that UDP reaches it on every --to"
             }
-            (_, CloseReason::PathsFailed) => {
-                "no network answered any more; start again when one does"
-            }
+            (_, CloseReason::PathsFailed) => "no network answered any more; start again when one does",
             (_, CloseReason::Insecure(_)) if self.began.is_none() => &about_keys,
             _ if self.ends.is_called() && self.began.is_none() => {
                 "start `braidcast receive --from` there, and check that UDP reaches the port of --at"
@@ -123,6 +124,10 @@ impl Session {
         let why = match (farewell, reason) {
             (Some(farewell), _) => farewell.to_string(),
             (None, CloseReason::Aborted) => "stopped".into(),
+            (None, CloseReason::NoAnswer) => {
+                let refusal = self.knock.as_mut().and_then(Knock::refused).or_else(|| self.refusal.take());
+                refusal.unwrap_or_else(|| reason.to_string())
+            }
             (None, reason) => reason.to_string(),
         };
         let never_heard = self.sender.report(self.driver.now()).unheard_seconds.is_none();

@@ -77,6 +77,7 @@ impl Meter {
             input_bits_per_second: Some(flows.iter().map(|flow| flow.sent_bits_per_second).sum()),
             encoder: tunnel.rate_report(now, link),
             flows,
+            end: "tunnel",
             ..StreamFigures::default()
         };
         if let Some(report) = tunnel.report(now, link) {

@@ -11,7 +11,7 @@ use super::rates::{Rates, Told};
 use super::resolve::resolve;
 use super::security::Security;
 use super::watch::{Carried, Watch};
-use super::{common, paths};
+use super::{common, named};
 use crate::args::dccp;
 use crate::args::values::{Entrance, Exit, Over};
 use crate::args::{Common, TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
@@ -105,7 +105,7 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
 }
 
 fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
-    let plans = paths::pair(&args.via, &args.to)?;
+    let plans = named::pair(&args.via, &args.to)?;
     if args.ends.over == Over::Dccp && plans.len() > 1 {
         return Err(Failure::usage(
             format!("DCCP uses one path, and {} were given", plans.len()),
@@ -233,7 +233,7 @@ impl Work {
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
             admission: args.max_loss.and_then(|_| sight.call()),
             jitter_buffer: args.jitter_buffer,
-            encoder: args.rates.rate_range.0,
+            encoder: args.rates.range(),
             events: probe.iter().fold(watch.tracer(), |events, probe| events.with(probe.sink())),
             ..Settings::default()
         };
@@ -442,7 +442,9 @@ impl Work {
                 self.is_up(route);
             }
             TunnelEvent::Path(_, route, false) => {
-                self.live.warn(format!("{} does not answer; going on without it", self.path(route)));
+                let others = self.links.as_ref().is_some_and(|links| links.routes().len() > 1);
+                let how = if others { "going on without it" } else { "going on trying" };
+                self.live.warn(format!("{} does not answer; {how}", self.path(route)));
                 let now = self.driver.now();
                 self.links.iter_mut().for_each(|links| links.down(now, route));
             }
@@ -464,8 +466,13 @@ impl Work {
     fn say_disconnected(&mut self, link: LinkId, reason: Farewell) {
         let peer = self.peer(link);
         let same = self.said.as_ref() == Some(&reason);
-        let hint =
-            if reason.insecure { format!(" ({})", self.security.hint(&reason.to_string())) } else { String::new() };
+        let hint = match (reason.insecure, reason.agreed) {
+            (true, _) => format!(" ({})", self.security.hint(&reason.to_string())),
+            (false, true) => String::new(),
+            (false, false) => {
+                format!(" (does `braidcast tunnel server --over {}` run there, and does UDP reach it?)", self.over)
+            }
+        };
         match (&self.links, self.end) {
             (_, Some(_)) => {}
             (None, None) => self.live.note(format!("{peer} has gone: {reason}")),
@@ -535,7 +542,12 @@ impl Work {
         }
         let flows = self.sight.flows(now, &self.tunnel, true, self.live.style());
         let headline = "Ctrl-C ends. Figures of flows are of the last seconds.";
-        self.live.show(&self.sight.line(now, &self.tunnel), headline, &format!("{ends}\n\n{flows}"));
+        let alone = self.links.is_some() && self.tunnel.links().all(|(_, link)| !link.connected);
+        let line = match alone {
+            true => format!("not connected: no `braidcast tunnel server --over {}` answers", self.over),
+            false => self.sight.line(now, &self.tunnel),
+        };
+        self.live.show(&line, headline, &format!("{ends}\n\n{flows}"));
     }
 
     fn finish(mut self, common: &Common, command: &str) -> Outcome {

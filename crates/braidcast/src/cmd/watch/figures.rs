@@ -49,6 +49,13 @@ pub(crate) struct StreamFigures {
     /// What it may make now; null at a receiver, of a reliable stream, and while a tunnel has no rate.
     pub(crate) encoder: Option<RateReport>,
     pub(crate) waiting_bytes: u64,
+    /// "sender" or "receiver"; of a tunnel "tunnel".
+    pub(crate) end: &'static str,
+    /// From capture to playout; null of a reliable stream, and before there is one.
+    pub(crate) latency_ms: Option<f64>,
+    /// What a receiver writes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<OutputFigures>,
     pub(crate) redundancy: RedundancyFigures,
     pub(crate) paths: Vec<PathFigures>,
     /// By kind of frame.
@@ -78,6 +85,16 @@ pub(crate) enum Health {
     /// Red: people notice.
     #[default]
     Bad,
+}
+
+#[derive(Clone, Serialize, Debug, Default)]
+pub(crate) struct OutputFigures {
+    /// The file that is written now, or what was given as OUTPUT.
+    pub(crate) name: String,
+    /// Handed to it by now, of all streams.
+    pub(crate) bytes: u64,
+    /// Free on its disk; null where it is no file.
+    pub(crate) free_bytes: Option<u64>,
 }
 
 #[derive(Clone, Serialize, Debug, Default)]

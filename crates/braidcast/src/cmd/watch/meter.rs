@@ -59,6 +59,7 @@ impl Meter {
             capacity_is_floor: capacity.is_some_and(|it| it.is_floor),
             suggested_encoder_bits_per_second: self.load.suggestion().filter(|_| sends),
             encoder: report.encoder,
+            end: if sends { "sender" } else { "receiver" },
             waiting_bytes: report.buffered_bytes,
             redundancy: RedundancyFigures {
                 code: report.redundancy.clone(),

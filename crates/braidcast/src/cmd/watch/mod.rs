@@ -14,7 +14,7 @@ mod stats;
 mod trace;
 pub(crate) mod words;
 
-pub(crate) use figures::{FlowFigures, Health, PathFigures, StreamFigures};
+pub(crate) use figures::{FlowFigures, Health, OutputFigures, PathFigures, StreamFigures};
 pub(crate) use load::{Advice, Load};
 pub(crate) use meter::Meter;
 pub(crate) use state::{Pulse, State, Stream};

@@ -99,7 +99,7 @@ impl Pulse {
         overload: Option<String>,
         name: impl Fn(&PathReport) -> String,
     ) -> (State, Health, Vec<String>) {
-        self.was_connected |= stream.connected;
+        self.was_connected |= stream.connected || report.seconds > 0.0;
         let captured: u64 = report.kinds.iter().map(|kind| kind.captured).sum();
         if captured != self.captured || self.grew_at.is_none() {
             (self.captured, self.grew_at) = (captured, Some(now));
