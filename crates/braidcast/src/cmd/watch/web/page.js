@@ -29,12 +29,16 @@ function element(name, text, className) {
   return it;
 }
 
+// Heads with a `!` in front are left out where there is little room.
 function fill(table, head, rows) {
+  const narrow = head.map(name => name.startsWith('!'));
+  head = head.map(name => name.replace('!', ''));
   const row = (cells, kind) => {
     const tr = element('tr');
-    for (const cell of cells) {
+    for (const [n, cell] of cells.entries()) {
       const [content, tone] = Array.isArray(cell) ? cell : [cell, ''];
-      const td = element(kind, content instanceof Node ? undefined : content, tone);
+      const td = element(kind, content instanceof Node ? undefined : content, narrow[n] ? `${tone} wide` : tone);
+      if (kind === 'th') td.scope = 'col';
       if (content instanceof Node) td.append(content);
       tr.append(td);
     }
@@ -55,6 +59,8 @@ function use(path) {
   return meter;
 }
 
+const bytes = it => { const units = ['B', 'kB', 'MB', 'GB', 'TB']; let at = 0; while (it >= 999.5 && at < 4) { it /= 1000; at++; } return it.toFixed(at === 0 || it >= 99.95 ? 0 : 1) + ' ' + units[at]; };
+const received = stream => stream.paths.reduce((sum, path) => sum + path.received_bits_per_second, 0);
 const atLeast = (bits, floor) => (bits !== null && floor ? '≥ ' : '') + rate(bits);
 const stateTone = state => state === 'active' ? 'good' : state === 'inactive' ? 'bad' : state === 'left' ? '' : 'doubtful';
 const missTone = miss => miss > 0.1 ? 'bad' : miss > 0.01 ? 'doubtful' : 'good';
@@ -62,11 +68,11 @@ const dropped = it => it.dropped_expired + it.dropped_crowded_out + it.dropped_r
 
 function showPaths(stream) {
   const sends = stream.paths.some(it => it.capacity_bits_per_second !== null || it.rtt_ms !== null && it.delivered_bits_per_second !== null);
-  const head = ['path', 'state', 'since', 'sent', 'received'].concat(sends ? ['carries', 'in use', 'RTT', 'queue', 'loss'] : ['on time']);
+  const head = ['path', 'state', '!since', sends ? '!sent' : 'received'].concat(sends ? ['carries', 'in use', '!RTT', '!queue', 'loss'] : ['on time']);
   fill(byId('paths'), head, stream.paths.map(it => [
-    it.name, [it.state, stateTone(it.state)], span(it.state_seconds), rate(it.sent_bits_per_second), rate(it.received_bits_per_second),
+    it.name, [it.state, stateTone(it.state)], span(it.state_seconds), rate(sends ? it.sent_bits_per_second : it.received_bits_per_second),
   ].concat(sends ? [
-    atLeast(it.capacity_bits_per_second, it.capacity_is_floor), use(it), ms(it.rtt_ms), ms(it.queue_ms),
+    it.state === 'inactive' ? '–' : atLeast(it.capacity_bits_per_second, it.capacity_is_floor), use(it), it.state === 'inactive' ? '–' : ms(it.rtt_ms), ms(it.queue_ms),
     [share(it.loss_share), it.loss_share > 0.1 ? 'bad' : it.loss_share > 0.02 ? 'doubtful' : ''],
   ] : [[share(it.on_time_share), it.on_time_share === null ? '' : missTone(1 - it.on_time_share)]])));
 }
@@ -83,7 +89,7 @@ function showKinds(stream) {
   }
   // captured = on time + late + dropped + missing + not known yet; then the same of the last ten seconds, as a share.
   const lately = new Map((stream.recent || []).map(it => [it.kind, it]));
-  fill(byId('kinds'), ['kind', 'captured', 'on time', 'late', 'dropped', 'missing', 'not known yet', `on time, last ${Math.min(10, Math.round(stream.recent_seconds || 0))} s`],
+  fill(byId('kinds'), ['kind', '!captured', 'on time', 'late', 'dropped', 'missing', '!not known yet', `on time, last ${Math.min(10, Math.round(stream.recent_seconds || 0))} s`],
     (stream.kinds || []).map(it => {
       const now = lately.get(it.kind);
       const recent = now ? now.on_time / now.captured : null;
@@ -101,11 +107,13 @@ function showSums(stream) {
   };
   const sums = [
     ['video on time, last 10 s', onTime(['I', 'P', 'B'])], ['audio on time, last 10 s', onTime(['audio'])],
-    ['comes in', rate(stream.input_bits_per_second)], ['delivered', rate(stream.delivered_bits_per_second)],
+    ['comes in', rate(stream.input_bits_per_second ?? (stream.end === 'receiver' ? received(stream) : null))], ['delivered', rate(stream.delivered_bits_per_second)],
+    ['latency', ms(stream.latency_ms)],
+    ...(stream.outputs || []).map(it => [it.free_bytes === null ? it.name : `${it.name}, ${bytes(it.free_bytes)} free`, bytes(it.bytes)]),
     ['paths carry', atLeast(stream.capacity_bits_per_second, stream.capacity_is_floor)],
     ['suggested encoder', rate(stream.suggested_encoder_bits_per_second)],
-    ['redundancy', redundancy.code ? `${redundancy.code}, ${share(redundancy.share)}` : redundancy.recovered_chunks ? `${redundancy.recovered_chunks} made up for` : 'none'],
-    ['waits', (stream.waiting_bytes / 1000).toFixed(0) + ' kB'], ['connected for', span(stream.connected_seconds)], ['reconnections', String(stream.reconnections)],
+    ['redundancy', redundancy.code ? `${redundancy.code}, ${share(redundancy.share)}` : redundancy.recovered_chunks ? `${redundancy.recovered_chunks} made up for` : '–'],
+    ['waits here', bytes(stream.waiting_bytes)], ['connected for', span(stream.connected_seconds)], ['reconnections', String(stream.reconnections)],
   ].filter(([, value]) => value !== '–');
   byId('sums').replaceChildren(...sums.map(([name, value]) => {
     const it = element('div');
@@ -126,17 +134,30 @@ function context(canvas) {
   return [it, width, height];
 }
 
+// A round step, not above which as many lines fit.
+const step = least => { const power = 10 ** Math.floor(Math.log10(Math.max(1, least))); return [1, 2, 5, 10].map(n => n * power).find(n => n >= least) || power; };
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
 function draw() {
   const rows = history.map(figures => [figures, figures.streams.find(it => it.name === chosen) || figures.streams[0]]);
   const [paint, width, height] = context(byId('rates'));
   const places = Math.max(60, rows.length) - 1;
-  const x = n => width - (rows.length - 1 - n) * width / places;
-  const of = it => it ? [it.capacity_bits_per_second, it.input_bits_per_second, it.delivered_bits_per_second ?? it.paths.reduce((sum, path) => sum + path.received_bits_per_second, 0)] : [];
+  const left = 70;
+  const x = n => width - (rows.length - 1 - n) * (width - left) / places;
+  const of = it => it ? [it.capacity_bits_per_second, it.input_bits_per_second, it.delivered_bits_per_second ?? received(it)] : [];
   const top = Math.max(1, ...rows.flatMap(([, it]) => of(it).map(value => value || 0)));
-  const y = value => height - 2 - (height - 16) * value / top;
-  const lines = [['paths carry', 'room'], ['comes in', 'doubtful'], ['delivered', 'use']];
+  const y = value => height - 6 - (height - 20) * value / top;
+  const latest = rows.length ? of(rows[rows.length - 1][1]) : [];
+  const drawn = rows.flatMap(([, it]) => [of(it)]);
+  const sender = drawn.some(it => it[1] !== null && it[1] !== undefined);
+  const lines = [['paths carry', 'room'], ['comes in', 'doubtful'], [sender ? 'delivered' : 'received', 'use']];
+  const each = step(top / 4);
+  paint.textAlign = 'right';
+  for (let value = 0; value <= top; value += each) {
+    paint.strokeStyle = colour('line'); paint.lineWidth = 1; paint.beginPath(); paint.moveTo(left, y(value)); paint.lineTo(width, y(value)); paint.stroke();
+    paint.fillStyle = colour('faint'); paint.fillText(rate(value), left - 6, y(value) + 4);
+  }
+  paint.textAlign = 'left';
   lines.forEach(([, name], which) => {
     paint.beginPath();
     rows.forEach(([, it], n) => { const value = of(it)[which]; if (value !== null && value !== undefined) paint.lineTo(x(n), y(value)); });
@@ -144,31 +165,38 @@ function draw() {
     paint.lineWidth = which === 0 ? 4 : 1.6;
     paint.stroke();
   });
-  paint.fillStyle = colour('faint');
-  paint.fillText(rate(top), 2, 10);
   const [bars, wide, high] = context(byId('drops'));
   const counts = rows.map(([, it]) => (it && it.kinds || []).map(kind => [kind.kind, dropped(kind.interval) + kind.interval.late]));
-  const most = Math.max(5, ...counts.map(it => it.reduce((sum, [, count]) => sum + count, 0)));
+  const most = Math.max(0, ...counts.map(it => it.reduce((sum, [, count]) => sum + count, 0)));
   counts.forEach((kinds, n) => {
-    let base = high;
+    let base = high - 16;
     for (const [kind, count] of kinds) {
-      const length = (high - 14) * count / most;
+      const length = (high - 30) * count / Math.max(5, most);
       bars.fillStyle = KINDS[kind] || '#888';
-      bars.fillRect(x(n) - wide / places, base - length, Math.max(1, wide / places - 1), length);
+      bars.fillRect(x(n) - (wide - left) / places, base - length, Math.max(1, (wide - left) / places - 1), length);
       base -= length;
     }
   });
   bars.fillStyle = colour('faint');
-  bars.fillText(`up to here: ${most} frames late or dropped in a second`, 2, 10);
-  bars.fillText(`${span(places)} ago`, 2, high - 2);
+  const what = sender ? 'late or dropped' : 'late';
+  bars.fillText(most ? `frames ${what}, each second; at most ${most}` : `no frame ${what}`, left, 10);
+  bars.strokeStyle = colour('line'); bars.beginPath(); bars.moveTo(left, high - 15.5); bars.lineTo(wide, high - 15.5); bars.stroke();
+  bars.textAlign = 'center';
+  const tick = places <= 120 ? 30 : 120;
+  for (let ago = tick; ago < places; ago += tick) bars.fillText(ago < 120 ? `${ago} s ago` : `${ago / 60} min ago`, wide - ago * (wide - left) / places, high - 2);
   bars.textAlign = 'right';
   bars.fillText('now', wide - 2, high - 2);
   bars.textAlign = 'left';
-  byId('legend').replaceChildren(...lines.flatMap(([word, name]) => {
-    const mark = element('span', '━ ');
-    mark.style.color = colour(name);
+  const there = lines.filter((_, which) => drawn.some(it => it[which] !== null && it[which] !== undefined));
+  const dropping = new Set(counts.flatMap(kinds => kinds.filter(([, count]) => count).map(([kind]) => kind)));
+  const marks = [...there.map(([word, name]) => ['━ ', word, colour(name)]), ...[...dropping].map(kind => ['■ ', kind, KINDS[kind] || '#888'])];
+  byId('legend').replaceChildren(...marks.flatMap(([sign, word, tone]) => {
+    const mark = element('span', sign);
+    mark.style.color = tone;
     return [mark, word + '   '];
   }));
+  byId('rates').setAttribute('aria-label', lines.map(([word], which) => `${word} ${rate(latest[which])}`).join(', '));
+  byId('drops').setAttribute('aria-label', most ? `at most ${most} frames ${what} in a second` : `no frame ${what}`);
 }
 
 function show() {
@@ -203,7 +231,8 @@ function later() {
 byId('choice').addEventListener('change', event => { chosen = event.target.value; later(); });
 window.addEventListener('resize', later);
 const events = new EventSource('events');
-events.onopen = () => { history.length = 0; };
+let gone = null;
+events.onopen = () => { history.length = 0; gone = null; delete document.body.dataset.stale; };
 events.onmessage = event => {
   last = JSON.parse(event.data);
   history.push(last);
@@ -212,8 +241,10 @@ events.onmessage = event => {
   later();
 };
 events.onerror = () => {
-  last = null;
+  // What stands below is old from here on.
+  gone ??= new Date();
+  document.body.dataset.stale = 'yes';
   document.body.dataset.health = 'none';
-  byId('word').textContent = 'braidcast does not answer; trying again';
+  byId('word').textContent = `braidcast does not answer; trying again since ${gone.toLocaleTimeString()}`;
   byId('reasons').replaceChildren();
 };
