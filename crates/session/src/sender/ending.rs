@@ -56,6 +56,8 @@ impl Sender {
         // Before there are keys anybody who sees packets may say any of this. A receiver that called
         // ends only its own part.
         let farewell = Farewell::of(&reason).filter(|_| proved && !self.attempts.is_called());
+        // Who says anything else than that the two do not go together would have taken the stream.
+        self.met |= farewell.is_some_and(|why| !why.is_mismatch());
         let is_final = farewell.is_some_and(|why| self.ends_for(why));
         if given_up || self.is_refused_for_good(&reason) || is_final {
             return self.end(false, reason, None);
