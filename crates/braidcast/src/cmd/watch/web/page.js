@@ -89,12 +89,12 @@ function showKinds(stream) {
   }
   // captured = on time + late + dropped + missing + not known yet; then the same of the last ten seconds, as a share.
   const lately = new Map((stream.recent || []).map(it => [it.kind, it]));
-  fill(byId('kinds'), ['kind', '!captured', 'on time', 'late', 'dropped', 'missing', '!not known yet', `on time, last ${Math.min(10, Math.round(stream.recent_seconds || 0))} s`],
+  fill(byId('kinds'), ['kind', '!captured', 'on time', 'late', ...(stream.end === 'receiver' ? [] : ['dropped']), 'missing', '!not known yet', `last ${Math.min(10, Math.round(stream.recent_seconds || 0))} s`],
     (stream.kinds || []).map(it => {
       const now = lately.get(it.kind);
       const recent = now ? now.on_time / now.captured : null;
       const rest = it.captured - it.on_time - it.late - it.missing - it.not_known_yet;
-      return [it.kind, it.captured, it.on_time, it.late, rest, it.missing, it.not_known_yet, [share(recent), recent === null ? '' : missTone(1 - recent)]];
+      return [it.kind, it.captured, it.on_time, it.late, ...(stream.end === 'receiver' ? [] : [rest]), it.missing, it.not_known_yet, [share(recent), recent === null ? '' : missTone(1 - recent)]];
     }));
 }
 
@@ -145,7 +145,9 @@ function draw() {
   const left = 70;
   const x = n => width - (rows.length - 1 - n) * (width - left) / places;
   const of = it => it ? [it.capacity_bits_per_second, it.input_bits_per_second, it.delivered_bits_per_second ?? received(it)] : [];
-  const top = Math.max(1, ...rows.flatMap(([, it]) => of(it).map(value => value || 0)));
+  // Paths that carry much more than comes in do not press the other curves flat.
+  const greatest = from => Math.max(1, ...rows.flatMap(([, it]) => of(it).slice(from).map(value => value || 0)));
+  const top = Math.min(greatest(0), 4 * greatest(1));
   const y = value => height - 6 - (height - 20) * value / top;
   const latest = rows.length ? of(rows[rows.length - 1][1]) : [];
   const drawn = rows.flatMap(([, it]) => [of(it)]);
