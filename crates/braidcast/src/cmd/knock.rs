@@ -1,5 +1,6 @@
 //! Asks once if anybody listens at a UDP port. The protocol's own sockets are not connected, so the system does not
 //! tell them of the ICMP messages that say so.
+#![allow(clippy::disallowed_types, reason = "a socket of the system's own: it only asks, and carries nothing")]
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -30,7 +31,6 @@ impl Knock {
 }
 
 impl Door {
-    #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no socket of the protocol's: it only asks")]
     fn knock(to: SocketAddr) -> Self {
         let any: SocketAddr =
             if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
@@ -71,7 +71,7 @@ impl Door {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "these tests are about real sockets")]
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "these tests are about real sockets and clocks")]
 mod tests {
     use super::*;
 
