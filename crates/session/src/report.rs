@@ -91,7 +91,7 @@ impl From<&Standing> for SecurityReport {
 }
 
 /// How a path does.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct PathReport {
     /// Its number, by order of joining.

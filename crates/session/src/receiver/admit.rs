@@ -14,7 +14,7 @@ use braidcast_sctp::{Association, AssociationId, CloseReason, Fingerprint, KeyKi
 use core::time::Duration;
 
 /// A sender that was silent for this long makes room for another; one that lives reports its clock five times a second.
-const SILENT: Duration = Duration::from_secs(3);
+pub(super) const SILENT: Duration = Duration::from_secs(3);
 /// The same for one from the same address, which is most likely the same one started anew.
 const SILENT_NEARBY: Duration = Duration::from_secs(1);
 /// If a sender is heard this long after another one came, it lives: what was in flight when it
@@ -151,10 +151,15 @@ impl Receiver {
                 Some(_) => {}
             }
         }
-        let stream = match self.find_channel(hello) {
-            Ok(id) => self.channels.get(&id).and_then(|channel| channel.stream.as_ref()),
+        let channel = match self.find_channel(&hello.name) {
+            Ok(id) => self.channels.get(&id),
             Err(farewell) => return Decision::Refuse(farewell),
         };
+        if channel.is_some_and(|channel| channel.elsewhere) {
+            let may_wait = self.options.keep && self.has_room_in_line(guest, hello);
+            return if may_wait { Decision::Line } else { Decision::Refuse(Farewell::Busy) };
+        }
+        let stream = channel.and_then(|channel| channel.stream.as_ref());
         let Some(stream) = stream else { return Decision::Begin };
         let silence = now.since(stream.heard_at());
         let gone = stream.id.is_none();
@@ -187,15 +192,15 @@ impl Receiver {
     }
 
     /// The channel that a stream belongs to; it may not be there yet.
-    fn find_channel(&self, hello: &Hello) -> Result<ChannelId, Farewell> {
-        let by_name = || self.channels.iter().find(|(_, channel)| channel.name == hello.name).map(|(id, _)| *id);
+    pub(super) fn find_channel(&self, name: &str) -> Result<ChannelId, Farewell> {
+        let by_name = || self.channels.iter().find(|(_, channel)| channel.name == name).map(|(id, _)| *id);
         match &self.options.admission {
             Admission::One => Ok(ChannelId(0)),
             Admission::Named(_) => by_name().ok_or(Farewell::UnknownName),
-            Admission::Each(_) if hello.name.is_empty() => Err(Farewell::UnknownName),
+            Admission::Each(_) if name.is_empty() => Err(Farewell::UnknownName),
             Admission::Each(most) => match by_name() {
                 Some(id) => Ok(id),
-                None if self.channels.values().filter(|channel| channel.stream.is_some()).count() >= *most => {
+                None if self.channels.values().filter(|channel| !channel.is_free()).count() >= *most => {
                     Err(Farewell::Full)
                 }
                 None => Ok(ChannelId(self.next_channel)),
@@ -204,13 +209,13 @@ impl Receiver {
     }
 
     /// Makes the channel, in place of one that is not in use if there are too many.
-    fn make_channel(&mut self, id: ChannelId, name: &str) {
+    pub(super) fn make_channel(&mut self, id: ChannelId, name: &str) {
         if self.channels.contains_key(&id) {
             return;
         }
         if let Admission::Each(most) = self.options.admission
             && self.channels.len() >= most
-            && let Some(unused) = self.channels.iter().find(|(_, channel)| channel.stream.is_none()).map(|(id, _)| *id)
+            && let Some(unused) = self.channels.iter().find(|(_, channel)| channel.is_free()).map(|(id, _)| *id)
         {
             self.channels.remove(&unused);
         }
@@ -220,7 +225,7 @@ impl Receiver {
 
     fn let_in(&mut self, now: Instant, mut guest: Guest) {
         let Some(hello) = guest.hello.take() else { return };
-        let Ok(id) = self.find_channel(&hello) else { return };
+        let Ok(id) = self.find_channel(&hello.name) else { return };
         self.make_channel(id, &hello.name);
         let standing = self.endpoint.association(guest.id).and_then(Association::standing);
         let key = self.key_of(guest.id);
@@ -277,7 +282,12 @@ impl Receiver {
     /// The stream that is in the way of the guest ends; what is left of it is handed out first.
     fn displace(&mut self, now: Instant, place: usize) {
         let Some(hello) = &self.guests[place].hello else { return };
-        let Ok(id) = self.find_channel(hello) else { return };
+        let Ok(id) = self.find_channel(&hello.name) else { return };
+        self.displace_stream(now, id);
+    }
+
+    /// A channel's stream ends as one that another takes the place of.
+    pub(super) fn displace_stream(&mut self, now: Instant, id: ChannelId) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         let Some(stream) = &mut channel.stream else { return };
         stream.give_up();

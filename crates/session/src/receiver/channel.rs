@@ -13,6 +13,8 @@ pub struct ChannelId(pub u32);
 pub(super) struct Channel {
     pub(super) name: String,
     pub(super) stream: Option<Stream>,
+    /// A stream that does not come by a session has the place.
+    pub(super) elsewhere: bool,
     pub(super) paused: bool,
     /// For so long its sender has sent more than it may.
     pub(super) too_much: Duration,
@@ -28,6 +30,11 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) fn new(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Returns `true` if no stream has the place.
+    pub(super) const fn is_free(&self) -> bool {
+        self.stream.is_none() && !self.elsewhere
     }
 
     /// A stream has its turn.

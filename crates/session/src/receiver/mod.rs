@@ -3,6 +3,7 @@
 mod admit;
 mod call;
 mod channel;
+mod elsewhere;
 mod guest;
 mod permit;
 mod stream;
@@ -121,8 +122,7 @@ impl Receiver {
 
     /// Returns `true` if there is neither a stream nor anybody who waits for its turn.
     pub fn is_idle(&self) -> bool {
-        self.channels.values().all(|channel| channel.stream.is_none())
-            && self.guests.iter().all(|it| it.hello.is_none())
+        self.channels.values().all(Channel::is_free) && self.guests.iter().all(|it| it.hello.is_none())
     }
 
     /// Puts what is due of a channel into `out`, which is cleared first: packets of a transport stream up to

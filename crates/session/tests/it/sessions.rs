@@ -1,7 +1,7 @@
 //! A session is more than an association: either end may go and come back.
 
 use crate::common::*;
-use braidcast_core::{Instant, Rng, Route, SocketId};
+use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
 use braidcast_session::{Admission, Event, Farewell, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
 use braidcast_sim::link::Loss;
 use braidcast_sim::{Duplex, LinkModel};
@@ -223,6 +223,56 @@ fn a_name_that_is_not_expected_ends_a_sender_that_no_receiver_took() {
     let start = scene.net.now();
     scene.net.run_for(ms(5_000));
     assert!(scene.sink().outputs.iter().any(|(at, _)| *at > start), "{:?}", scene.source().events);
+}
+
+/// What the application does with the receiver.
+fn on_receiver<T>(scene: &mut Scene, action: impl FnOnce(&mut Receiver, Instant) -> T) -> T {
+    let sink = scene.sink;
+    scene.net.with(sink, |node, now| match node {
+        Node::Sink(sink) => action(&mut sink.receiver, now),
+        Node::Source(_) => unreachable!("this node is the sink"),
+    })
+}
+
+#[test]
+fn a_stream_from_elsewhere_has_a_senders_place_until_it_is_over() {
+    for keep in [false, true] {
+        let receive = ReceiverOptions { keep, ..ReceiverOptions::default() };
+        let mut scene = Scene::new(SenderOptions::default(), receive, camera(8), &[link()]);
+        let place = on_receiver(&mut scene, |receiver, now| receiver.occupy(now, ""));
+        assert_eq!(place, Ok(CHANNEL));
+        let again = on_receiver(&mut scene, |receiver, now| receiver.occupy(now, ""));
+        assert_eq!(again, Err(Farewell::Busy));
+        scene.net.run_for(ms(START + 3_000));
+        assert!(scene.sink().outputs.is_empty() && !scene.sink().receiver.is_idle());
+        assert_eq!(scene.source().events.contains(&Event::InLine), keep);
+        let turned_away = Event::Refused { name: String::new(), why: Farewell::Busy };
+        assert_eq!(scene.sink().events.contains(&turned_away), !keep, "{:?}", scene.sink().events);
+        on_receiver(&mut scene, |receiver, now| receiver.free(now, CHANNEL));
+        scene.net.run_for(ms(2_000));
+        assert_eq!(scene.sink().outputs.is_empty(), !keep, "its turn");
+        // Its own place is not for one from elsewhere, until its sender is gone.
+        let taken = on_receiver(&mut scene, |receiver, now| receiver.occupy(now, ""));
+        assert_eq!(taken.is_err(), keep);
+    }
+}
+
+#[test]
+fn a_stream_from_elsewhere_takes_the_place_of_a_sender_that_is_gone() {
+    let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), camera(60), &[link()]);
+    scene.net.run_for(ms(START + 2_000));
+    set_down(&mut scene, 0, true);
+    let mut occupied = Err(Farewell::Busy);
+    for _ in 0..60 {
+        scene.net.run_for(ms(500));
+        occupied = occupied.or_else(|_| on_receiver(&mut scene, |receiver, now| receiver.occupy(now, "")));
+    }
+    assert_eq!(occupied, Ok(CHANNEL), "{:?}", scene.sink().events);
+    let ended = on_receiver(&mut scene, |receiver, _| {
+        std::iter::from_fn(|| receiver.poll_event())
+            .any(|(_, event)| matches!(event, Event::Ended { complete: false, .. }))
+    });
+    assert!(ended, "it is told");
 }
 
 #[test]
