@@ -1,6 +1,6 @@
 use super::caller::Caller;
 use super::event::{ConnectionId, Event};
-use super::link::{Link, MAX_PAYLOAD, Report};
+use super::link::{Ended, Link, MAX_PAYLOAD, Report};
 use super::listener::Listener;
 use super::options::{Direction, Options};
 use super::wire::Packet;
@@ -133,6 +133,13 @@ impl Endpoint {
             let Some(bonds) = &self.bonds else { return Some(remote) };
             self.copies.extend(bonds.routes(now, remote, buf));
             std::mem::swap(&mut self.copied, buf);
+        }
+    }
+
+    /// Ends a connection. Its other end is told, and may call again.
+    pub fn disconnect(&mut self, now: Instant, connection: ConnectionId) {
+        if let Some(link) = self.links_mut().find(|link| link.agreed.own_id == connection.0) {
+            link.close(now, Ended::ByUs);
         }
     }
 

@@ -207,6 +207,10 @@ impl Listener {
         if self.options.stream_id.as_ref().is_some_and(|wanted| !stream_id.is(wanted)) {
             return Err(Refusal::FORBIDDEN);
         }
+        let is_known = |names: &Vec<String>| stream_id.name().is_some_and(|name| names.iter().any(|it| it == name));
+        if self.options.names.as_ref().is_some_and(|names| !is_known(names)) {
+            return Err(Refusal::FORBIDDEN);
+        }
         let other_way = match self.direction {
             Direction::Receive => "request",
             Direction::Send => "publish",

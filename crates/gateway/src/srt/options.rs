@@ -15,6 +15,9 @@ pub struct Options {
     pub key_length: KeyLength,
     /// A caller says which stream it means; a listener takes callers that mean this one only. At most 512 bytes.
     pub stream_id: Option<String>,
+    /// A listener takes callers only whose stream has one of these [names](super::StreamId::name). Not heeded by a
+    /// caller.
+    pub names: Option<Vec<String>>,
     /// How long a packet may be overtaken before it is asked for again. It grows by itself to what the network needs.
     pub reordering: Duration,
     /// Silence after which a connection has failed.
@@ -23,7 +26,7 @@ pub struct Options {
     pub buffer: usize,
     /// Packets that are sent with one key.
     pub key_refresh: u64,
-    /// Connections that a listener has at once. One that receives has one.
+    /// Connections that a listener has at once.
     pub connections: usize,
 }
 
@@ -35,6 +38,7 @@ impl Default for Options {
             passphrase: None,
             key_length: KeyLength::default(),
             stream_id: None,
+            names: None,
             reordering: Duration::ZERO,
             idle: Duration::from_secs(5),
             buffer: 25_600,

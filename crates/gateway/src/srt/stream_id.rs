@@ -36,6 +36,12 @@ impl StreamId {
         id
     }
 
+    /// The last part of the resource, which is what servers call the stream: `cam1` of `cam1`,
+    /// `publish:cam1`, `live/cam1` and `#!::r=live/cam1,m=publish`.
+    pub fn name(&self) -> Option<&str> {
+        self.resource.as_deref()?.rsplit(['/', ':']).next().filter(|name| !name.is_empty())
+    }
+
     /// Returns `true` if this is what is asked for by `wanted`: the same text, or the same resource.
     pub fn is(&self, wanted: &str) -> bool {
         self.text == wanted
@@ -56,6 +62,13 @@ mod tests {
         assert!(id.is("cam1") && id.is("#!::r=cam1") && !id.is("cam2"));
         assert_eq!(StreamId::parse("#!:{r=a}").resource.as_deref(), Some("a"));
         assert_eq!(StreamId::parse("live/cam1").resource.as_deref(), Some("live/cam1"));
+        for text in ["cam1", "publish:cam1", "publish/live/cam1", "#!::m=publish,r=live/cam1"] {
+            assert_eq!(StreamId::parse(text).name(), Some("cam1"), "{text}");
+        }
+        assert_eq!(
+            ["", "live/", "#!::u=x"].map(|text| StreamId::parse(text).name().map(str::to_owned)),
+            [const { None }; 3]
+        );
         let nothing = StreamId::parse("");
         assert!(nothing.resource.is_none() && !nothing.is("cam1") && !StreamId::parse("#!::u=x").is("#!::u=y"));
     }

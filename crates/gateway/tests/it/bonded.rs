@@ -1,131 +1,13 @@
 //! SRTLA: a sender of our own, over two links that come and go.
 
+use crate::common::phone::Phone;
 use crate::common::{LISTENER, ms, secret};
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
+use braidcast_core::{Datagram, Instant, Machine, Rng, Transmit};
 use braidcast_gateway::srt::{Endpoint, Event, Options};
-use braidcast_gateway::srtla::Packet;
 use braidcast_sim::link::{LinkModel, Loss};
 use braidcast_sim::testing::{Seed, seed_from_env};
 use braidcast_sim::{Duplex, LinkId, Network, NodeId};
 use core::time::Duration;
-use std::collections::VecDeque;
-use std::net::SocketAddr;
-
-/// What a phone does: SRT inside, and each packet over the next link that answers.
-struct Phone {
-    inside: Endpoint,
-    links: Vec<PhoneLink>,
-    id: [u8; 256],
-    known: bool,
-    turn: usize,
-    next: Instant,
-    out: VecDeque<(usize, Vec<u8>)>,
-    /// Data packets that came over each link, by the receiver's word.
-    acknowledged: usize,
-}
-
-#[derive(Clone, Copy, Default)]
-struct PhoneLink {
-    up: bool,
-    heard: Instant,
-}
-
-impl Phone {
-    fn new(options: Options, links: usize, mark: u8, rng: Rng) -> Self {
-        Self {
-            inside: Endpoint::caller(Instant::ZERO, LISTENER.parse().unwrap(), options, rng),
-            links: vec![PhoneLink::default(); links],
-            id: [mark; 256],
-            known: false,
-            turn: 0,
-            next: Instant::ZERO,
-            out: VecDeque::new(),
-            acknowledged: 0,
-        }
-    }
-
-    fn say(&mut self, link: usize, packet: &Packet<'_>) {
-        let mut bytes = Vec::new();
-        packet.write(&mut bytes);
-        self.out.push_back((link, bytes));
-    }
-
-    /// Each second: registers what is down, and says that it is there on what is up.
-    fn tick(&mut self, now: Instant) {
-        self.next = now + ms(1000);
-        for link in 0..self.links.len() {
-            let PhoneLink { up, heard } = self.links[link];
-            if up && now - heard > ms(4000) {
-                self.links[link].up = false;
-            }
-            match (self.known, up) {
-                (false, _) if link == self.turn % self.links.len() => {
-                    self.say(link, &Packet::Register1(&self.id.clone()))
-                }
-                (true, false) => self.say(link, &Packet::Register2(&self.id.clone())),
-                (true, true) => self.say(link, &Packet::KeepAlive(&[0x90, 0, 0, 0, 0, 0, 0, 0, 0, 1])),
-                _ => {}
-            }
-        }
-        self.turn += 1;
-    }
-}
-
-impl Machine for Phone {
-    type Event = Event;
-
-    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        let link = usize::from(datagram.route.socket.0);
-        self.links[link].heard = now;
-        match Packet::parse(datagram.payload) {
-            Some(Packet::Register2(id)) if !self.known => {
-                (self.id, self.known) = (*id, true);
-                self.tick(now);
-            }
-            Some(Packet::Register3) => self.links[link].up = true,
-            Some(Packet::NoGroup) => self.known = false,
-            Some(Packet::Ack(acknowledged)) => self.acknowledged += acknowledged.numbers().count(),
-            Some(Packet::Srt(_)) => self.inside.handle_datagram(now, datagram),
-            _ => {}
-        }
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        if self.next <= now {
-            self.tick(now);
-        }
-        self.inside.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let to = |link: usize, remote: SocketAddr| Transmit {
-            route: Route::new(SocketId(link as u16), remote),
-            ecn: Ecn::NotEct,
-            segment_size: None,
-        };
-        let listener = LISTENER.parse().unwrap();
-        if let Some((link, bytes)) = self.out.pop_front() {
-            buf.clear();
-            buf.extend_from_slice(&bytes);
-            return Some(to(link, listener));
-        }
-        // Until a link is up, nothing is lost by waiting: SRT's handshake is repeated.
-        let up: Vec<usize> = (0..self.links.len()).filter(|link| self.links[*link].up).collect();
-        let link = *up.get(self.turn % up.len().max(1))?;
-        self.inside.poll_transmit(now, buf)?;
-        self.turn += 1;
-        Some(to(link, listener))
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        Instant::first_of([Some(self.next), self.inside.poll_timeout()])
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.inside.poll_event()
-    }
-}
-
 /// Either end, for one network.
 #[expect(clippy::large_enum_variant, reason = "there are a few")]
 enum Node {
@@ -183,7 +65,8 @@ impl Bonded {
         let options = Options { latency: ms(1000), passphrase: secret("correct horse"), ..Options::default() };
         let receive = Options { reordering: ms(40), ..options.clone() };
         let mut net = Network::new(seed.get());
-        let phone = Node::Phone(Phone::new(options, 2, 7, rng.stream("phone")));
+        let to = vec![LISTENER.parse().unwrap(); 2];
+        let phone = Node::Phone(Phone::new(Instant::ZERO, options, to, 7, rng.stream("phone")));
         let phone = net.add(phone, ["10.0.0.1:1000", "10.0.1.1:1000"]);
         let studio = Node::Studio(Endpoint::bonded_listener(Instant::ZERO, receive, rng.stream("studio")));
         let studio = net.add(studio, [LISTENER]);

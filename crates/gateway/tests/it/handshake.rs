@@ -29,6 +29,12 @@ fn secrets_and_streams_must_fit() {
     assert_eq!(refused(with("correct horse"), plain(), receive), Refusal::UNSECURE);
     assert_eq!(refused(plain(), stream("cam1"), receive), Refusal::FORBIDDEN);
     assert_eq!(refused(stream("#!::r=cam2"), stream("cam1"), receive), Refusal::FORBIDDEN);
+    let named = Options { names: Some(vec!["cam1".into(), "cam2".into()]), ..plain() };
+    assert_eq!(refused(stream("live/cam3"), named.clone(), receive), Refusal::FORBIDDEN);
+    assert_eq!(refused(plain(), named.clone(), receive), Refusal::FORBIDDEN);
+    let mut pair = Pair::new(receive, stream("live/cam2"), named, link());
+    pair.run(ms(500), 1);
+    assert!(matches!(pair.listener_events[..], [Event::Connected(_)]), "{:?}", pair.listener_events);
     assert_eq!(refused(stream("#!::r=cam1,m=request"), stream("cam1"), receive), Refusal::BAD_MODE);
     assert_eq!(refused(stream("#!::r=cam1,m=publish"), stream("cam1"), Direction::Send), Refusal::BAD_MODE);
     assert_eq!(refused(stream("#!::r=x.ts,t=file"), plain(), receive), Refusal::BAD_MODE);

@@ -1,5 +1,7 @@
 //! Two ends and a link between them.
 
+pub(crate) mod phone;
+
 use braidcast_core::{Instant, Rng};
 use braidcast_gateway::srt::{Direction, Endpoint, Event, Options, Passphrase, Report};
 use braidcast_sim::link::LinkModel;
