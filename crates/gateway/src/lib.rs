@@ -2,9 +2,11 @@
 //! servers on one side, Braidcast where the network is bad.
 //!
 //! [`srt`] is SRT live (draft-sharabayko-srt), [`srtla`] what brings it over several links, [`rtp`]
-//! MPEG-TS in RTP. A machine takes datagrams and time, and returns datagrams, events and the
-//! payloads that are due. Braidcast's own code rather than a crate: see decision 27.
+//! MPEG-TS in RTP, [`rtmp`] what encoders publish. A machine takes datagrams or bytes and time, and
+//! returns datagrams, events and the payloads that are due. Braidcast's own code rather than crates:
+//! see decisions 27 and 30.
 
+pub mod rtmp;
 pub mod rtp;
 pub mod srt;
 pub mod srtla;

@@ -4,4 +4,5 @@ mod bonded;
 mod common;
 mod handshake;
 mod media;
+mod rtmp;
 mod strangers;
