@@ -1,7 +1,7 @@
 //! `udp://HOST:PORT?key=value`: media in datagrams, with the options that ffmpeg, SRT's tools and
 //! librist put behind it. `rtp://` is the same with RTP around it.
 
-use super::values::{Remote, remote};
+use super::values::{Remote, name, remote};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -21,6 +21,10 @@ pub(crate) struct UdpMedia {
     pub(crate) pkt_size: Option<u16>,
     /// Routers that datagrams may pass.
     pub(crate) ttl: Option<u8>,
+    /// What the stream is called.
+    pub(crate) name: Option<String>,
+    /// Anybody may send it, although a key is asked for elsewhere.
+    pub(crate) open: bool,
 }
 
 /// An end of this machine.
@@ -32,10 +36,14 @@ pub(crate) enum Local {
     Interface(String),
 }
 
-/// `true` if datagrams come in or go out.
+/// What datagrams are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
+    /// The one input.
     In,
+    /// An input beside others.
+    Beside,
+    /// An output.
     Out,
 }
 
@@ -64,11 +72,13 @@ pub(crate) fn udp(text: &str, direction: Direction) -> Option<Result<UdpMedia, S
     // ffmpeg writes udp://@:5000 and udp://@239.0.0.1:5000 for "listen here".
     let at = at.strip_prefix('@').unwrap_or(at);
     let at = if at.starts_with(':') { remote(&format!("0.0.0.0{at}")) } else { remote(at) };
-    Some(
-        at.and_then(|at| {
-            with_options(UdpMedia { at, rtp, local: None, pkt_size: None, ttl: None }, options, direction)
-        }),
-    )
+    Some(at.and_then(|at| {
+        with_options(
+            UdpMedia { at, rtp, local: None, pkt_size: None, ttl: None, name: None, open: false },
+            options,
+            direction,
+        )
+    }))
 }
 
 fn with_options(mut media: UdpMedia, options: &str, direction: Direction) -> Result<UdpMedia, String> {
@@ -92,11 +102,13 @@ fn with_options(mut media: UdpMedia, options: &str, direction: Direction) -> Res
                 Ok(ttl) if ttl > 0 => media.ttl = Some(ttl),
                 _ => return Err(format!("ttl={value} is not a number of routers from 1 to 255")),
             },
-            ("ttl", Direction::In) => return Err("ttl= is for outputs: leave it out here".into()),
+            ("name", Direction::Beside) => media.name = Some(name(value)?),
+            ("open", Direction::Beside) if value.is_empty() => media.open = true,
+            ("ttl", Direction::In | Direction::Beside) => return Err("ttl= is for outputs: leave it out here".into()),
             _ => {
                 return Err(format!(
                     "'{option}' is not supported behind udp:// and rtp://: leave it out; there are localaddr=ADDR|IFACE, pkt_size=BYTES \
-                     and, for outputs, ttl=N"
+                     and, for outputs, ttl=N; in LISTEN also name=NAME and open"
                 ));
             }
         }

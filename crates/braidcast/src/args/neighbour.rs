@@ -1,7 +1,7 @@
 //! `srt://HOST:PORT?key=value`: a neighbour that speaks SRT, with the options that ffmpeg and SRT's own tools put
 //! behind it. `srtla://:PORT`: one that sends it over several links.
 
-use super::values::{Remote, remote};
+use super::values::{self, Remote, remote};
 use braidcast_gateway::srt::{KeyLength, Passphrase};
 use braidcast_sim::link::parse;
 use std::fmt;
@@ -45,6 +45,8 @@ pub(crate) struct Neighbour {
     pub(crate) passphrase: Option<Secret>,
     pub(crate) key_length: KeyLength,
     pub(crate) stream_id: Option<String>,
+    /// What its stream is called here, whatever its identifier is.
+    pub(crate) name: Option<String>,
     /// Anybody may be this neighbour, although a key is asked for elsewhere.
     pub(crate) open: bool,
 }
@@ -58,6 +60,16 @@ impl fmt::Display for Neighbour {
             Whereabouts::Listen(Some(addr), port) => write!(f, "{addr}:{port}"),
             Whereabouts::Call(remote) => write!(f, "{remote}"),
         }
+    }
+}
+
+impl Neighbour {
+    /// A name is for where several streams come in.
+    pub(crate) fn nameless(self) -> Result<Box<Self>, String> {
+        if self.name.is_some() {
+            return Err("name= is for LISTEN of receive: leave it out here".into());
+        }
+        Ok(Box::new(self))
     }
 }
 
@@ -82,6 +94,7 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
         passphrase: None,
         key_length: KeyLength::default(),
         stream_id: None,
+        name: None,
         open: false,
     };
     let (mut listens, mut both) = (None, None);
@@ -103,6 +116,7 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
                 }
                 neighbour.stream_id = Some(id);
             }
+            "name" => neighbour.name = Some(values::name(&decoded(value))?),
             "mode" => match value {
                 "listener" | "server" => listens = Some(true),
                 "caller" | "client" => listens = Some(false),
@@ -116,7 +130,7 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
             _ => {
                 return Err(format!(
                     "'{key}' is not supported behind srt://: leave it out; there are latency, rcvlatency, peerlatency, \
-                     passphrase, pbkeylen, streamid, mode and open"
+                     passphrase, pbkeylen, streamid, mode, open and, in LISTEN, name"
                 ));
             }
         }
@@ -128,7 +142,7 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
     Ok(neighbour)
 }
 
-fn whereabouts(at: &str, listens: Option<bool>) -> Result<Whereabouts, String> {
+pub(super) fn whereabouts(at: &str, listens: Option<bool>) -> Result<Whereabouts, String> {
     // ffmpeg writes srt://@:9000 too.
     let at = at.strip_prefix('@').unwrap_or(at);
     let here = at.starts_with(':');
@@ -173,7 +187,7 @@ fn secret(value: &str) -> Result<Secret, String> {
 }
 
 /// `%41` is `A`; a percent sign that is followed by something else stands for itself.
-fn decoded(text: &str) -> String {
+pub(super) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {

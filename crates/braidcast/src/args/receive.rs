@@ -1,4 +1,5 @@
-use super::values::{self, Accept, Listen, Output, Remote};
+use super::entrances::{Entrances, entrances};
+use super::values::{self, Accept, Output, Remote};
 use super::via::{Via, via};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
@@ -13,13 +14,13 @@ pub(crate) struct First {
     /// As it was typed.
     text: String,
     /// What it says as LISTEN, or why it says nothing.
-    listen: Result<Listen, String>,
+    listen: Result<Entrances, String>,
 }
 
 /// Any text: what it has to be is known with the other flags.
 #[allow(clippy::unnecessary_wraps, reason = "clap asks for a result")]
 fn first(text: &str) -> Result<First, String> {
-    Ok(First { text: text.into(), listen: values::listen(text) })
+    Ok(First { text: text.into(), listen: entrances(text) })
 }
 
 /// `braidcast receive`.
@@ -35,9 +36,11 @@ Examples:
   braidcast receive 9000 show-%Y%m%d-%H%M%S.ts udp://127.0.0.1:5000 --keep --segment 10min
   braidcast receive 9000 --accept cam1=one.ts --accept cam2=udp://127.0.0.1:5002 --keep
   braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep
+  braidcast receive 9000,srtla://:5000?latency=1500ms show.ts
   braidcast receive --from camera.example:9000 --via wlan0,wwan0 show.ts")]
 pub(crate) struct ReceiveArgs {
-    /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
+    /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; or srt://:PORT,
+    /// srtla://:PORT (phones that bond), rtp://:PORT or rtmp://:PORT/APP/KEY for who speaks that; several with commas
     #[arg(value_name = "LISTEN", value_parser = first, required_unless_present = "from")]
     pub(crate) listen: Option<First>,
     /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT for
@@ -100,7 +103,7 @@ pub(crate) struct ReceiveArgs {
 impl ReceiveArgs {
     /// Returns what LISTEN says, unless this end calls, and the outputs given by position: with
     /// `--from` all positions are.
-    pub(crate) fn places(&self) -> Outcome<(Option<Listen>, Vec<Output>)> {
+    pub(crate) fn places(&self) -> Outcome<(Option<Entrances>, Vec<Output>)> {
         if self.from.is_empty() {
             if !self.via.is_empty() {
                 return Err(Failure::usage(

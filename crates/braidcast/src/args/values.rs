@@ -406,7 +406,7 @@ pub(crate) fn latency(text: &str) -> Result<Duration, String> {
 /// `FILE`, `-`, `udp://HOST:PORT` or `srt://HOST:PORT`.
 pub(crate) fn input(text: &str) -> Result<Input, String> {
     if let Some(neighbour) = srt(text) {
-        return neighbour.map(Box::new).map(Input::Neighbour);
+        return neighbour.and_then(Neighbour::nameless).map(Input::Neighbour);
     }
     match (text, udp(text, Direction::In)) {
         ("-", _) => Ok(Input::Stdin),
@@ -420,7 +420,7 @@ pub(crate) fn output(text: &str) -> Result<Output, String> {
     if let Some(neighbour) = srt(text) {
         return match neighbour? {
             neighbour if neighbour.bonded => Err("srtla:// is for inputs: write srt://HOST:PORT".into()),
-            neighbour => Ok(Output::Neighbour(Box::new(neighbour))),
+            neighbour => neighbour.nameless().map(Output::Neighbour),
         };
     }
     match (text, udp(text, Direction::Out)) {

@@ -6,6 +6,7 @@ mod generate;
 mod interrupt;
 mod lab;
 mod resolve;
+mod rtmp;
 mod viz;
 
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! Tests of the program as its users run it, in one binary: linked once, and run side by side.
 
 mod baresip;
+mod border;
 mod certificates;
 mod common;
 mod config;

@@ -1,6 +1,9 @@
 //! `braidcast receive`: takes streams and writes them out on time.
 
+mod border;
 mod cut;
+mod gate;
+mod guest;
 mod log;
 mod note;
 mod outputs;
@@ -12,6 +15,7 @@ mod room;
 mod senders;
 mod sink;
 mod summary;
+mod words;
 
 use super::ends::{Ends, cannot_begin};
 use super::links::Change;
@@ -25,10 +29,11 @@ use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
 use crate::process;
-use braidcast_core::{Instant, Machine};
+use braidcast_core::{Instant, Machine, Rng};
 use braidcast_driver::{Driver, Wake};
 use braidcast_sctp::{CloseReason, JoinError};
 use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
+use gate::Gate;
 use log::Log;
 use outputs::Ready;
 use plan::Plan;
@@ -38,6 +43,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
+use words::in_words;
 
 /// Time to wait for a lost sender without `--keep`, unless --give-up sets another.
 const GIVE_UP: Duration = Duration::from_secs(300);
@@ -82,6 +88,8 @@ struct Session {
     receiver: Receiver,
     ends: Ends,
     plan: Plan,
+    /// Where neighbours come in.
+    gates: Vec<Gate>,
     rooms: BTreeMap<ChannelId, Room>,
     security: Security,
     authorized: Option<Senders>,
@@ -89,7 +97,10 @@ struct Session {
     look_at: Instant,
     log: Option<Log>,
     keep: bool,
+    /// How long a sender that is gone is waited for.
+    give_up: Option<Duration>,
     plain: bool,
+    rng: Rng,
     output: Vec<u8>,
     interrupted: Option<Instant>,
     /// Ctrl-C came again: what waits for a slow reader is left.
@@ -106,6 +117,8 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let to_stdout =
         outputs.iter().chain(args.accept.iter().map(|it| &it.output)).any(|output| *output == Output::Stdout);
     check_stdout(to_stdout, common.json)?;
+    let entrances = listen.as_ref().map_or(&[][..], |listen| &listen.gates);
+    border::check(entrances, args)?;
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.from.iter().map(Remote::to_string).collect();
     let security = if names.is_empty() || args.authorized.is_some() {
@@ -117,9 +130,10 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let mut plan = Plan::new(args, outputs.clone())?;
     // Before any output is touched: a port in use costs nothing then.
     let (ends, locals) = match &listen {
-        Some(listen) => Ends::listen(listen, "LISTEN", &mut driver)?,
+        Some(listen) => Ends::listen(&listen.own, "LISTEN", &mut driver)?,
         None => (Ends::dial(named::pair(&args.via, &args.from)?, &mut driver, &live)?, Vec::new()),
     };
+    let gates = plan.open_gates(entrances, &mut driver)?;
     let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
     let all = || outputs.iter().chain(args.accept.iter().map(|it| &it.output));
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
@@ -132,14 +146,16 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         plan.set_accepted(senders::outputs(list))?;
         driver.reload_on_hangup();
     }
+    plan.check_gates(entrances, authorized.as_ref())?;
     authorized.iter_mut().for_each(|list| security.trust(&list.trusted()));
     let permits = authorized.as_mut().map(senders::permits);
+    let give_up = args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0);
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
         early: args.early,
         keep: args.keep,
         log: log.is_some(),
-        give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
+        give_up,
         security: security.options.clone(),
         admission: plan.admission(),
         permits,
@@ -148,6 +164,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         ..ReceiverOptions::default()
     };
     let (now, port, rng) = (driver.now(), options.local_port, common::rng(args.seed)?);
+    let own_rng = rng.stream("border");
     let receiver = if ends.is_called() {
         Receiver::new(options, rng)?
     } else {
@@ -161,22 +178,26 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         receiver,
         ends,
         plan,
+        gates,
         rooms: BTreeMap::new(),
         security,
         authorized,
         look_at: Instant::ZERO + LOOK,
         log,
         keep: args.keep,
+        give_up,
         plain: args.shared.plain,
+        rng: own_rng,
         output: Vec::new(),
         interrupted: None,
         hurried: false,
     };
     session.open_rooms()?;
-    if locals.is_empty() {
+    if !names.is_empty() {
         session.live.note(format!("calling {}", names.join(", ")));
     }
-    locals.iter().for_each(|local| session.live.note(format!("listening on {local}")));
+    let titles = session.gates.iter().map(|gate| &gate.title);
+    locals.iter().chain(titles).for_each(|local| session.live.note(format!("listening on {local}")));
     let worked = session.work();
     if worked.is_err() {
         session.give_up();
@@ -220,7 +241,7 @@ impl Session {
             let alive = self.service.goes_on(self.driver.now());
             let until =
                 tries.chain(checking).chain(patience).chain(self.live.next()).chain(self.watch.next()).chain(alive);
-            let until = until.chain(self.ends.next());
+            let until = until.chain(self.ends.next()).chain(self.next_crossing(now));
             let until = until.chain(self.authorized.is_some().then_some(self.look_at)).min();
             match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(input) => {
@@ -230,7 +251,7 @@ impl Session {
                     })?;
                 }
                 Wake::Interfaces(_) => self.refresh_links()?,
-                Wake::Interrupt => self.interrupt(),
+                Wake::Interrupt => self.interrupt()?,
                 Wake::Reload => self.reload(),
                 _ => {}
             }
@@ -240,6 +261,8 @@ impl Session {
             }
             self.check_dates(now);
             self.tend_links()?;
+            self.take_events(now)?;
+            self.cross(now)?;
             self.take_events(now)?;
             self.write(now)?;
             self.take_events(now)?;
@@ -407,13 +430,11 @@ impl Session {
         if !offer.reliable {
             self.plan.check_live(&offer.name)?;
         }
-        if self.rooms.get(&id).is_none_or(|room| room.failed) {
-            // Those that made room for others are forgotten.
-            let known: Vec<_> = self.receiver.channels().map(|(id, _)| id).collect();
-            self.rooms.retain(|id, _| known.contains(id));
-            self.rooms.insert(id, self.plan.open(&offer.name, &mut self.driver)?);
-        }
+        // A neighbour's that was waited for is over.
+        self.end_guest(now, id)?;
+        self.room_for(id, &offer.name)?;
         let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
+        room.last_guest = None;
         (room.reliable, room.connected, room.flush_asked) = (offer.reliable, true, false);
         match room.outputs.begin(offer, &self.live)? {
             Ready::With(content) if offer.reliable => {
@@ -422,11 +443,27 @@ impl Session {
             }
             Ready::With(_) | Ready::Later => {}
         }
+        self.tell_other_names(id);
+        Ok(())
+    }
+
+    /// Makes sure that a stream of this name has outputs that work.
+    fn room_for(&mut self, id: ChannelId, name: &str) -> Outcome {
+        if self.rooms.get(&id).is_none_or(|room| room.failed) {
+            // Those that made room for others are forgotten.
+            let known: Vec<_> = self.receiver.channels().map(|(id, _)| id).collect();
+            self.rooms.retain(|id, _| known.contains(id));
+            self.rooms.insert(id, self.plan.open(name, &mut self.driver)?);
+        }
+        Ok(())
+    }
+
+    fn tell_other_names(&self, id: ChannelId) {
+        let Some(room) = self.rooms.get(&id) else { return };
         for other in room.outputs.other_names() {
             let prefix = room.prefix();
             self.live.warn(format!("{prefix}{} holds something else, which stays as it is; writing {other}", room.to));
         }
-        Ok(())
     }
 
     fn take_event(&mut self, id: ChannelId, event: Event) -> Outcome {
@@ -495,7 +532,7 @@ impl Session {
             return;
         }
         for (id, room) in self.rooms.iter_mut().filter(|(_, room)| room.connected) {
-            let mut report = self.receiver.report(now, *id);
+            let mut report = room.guest_report(now).unwrap_or_else(|| self.receiver.report(now, *id));
             session::leave_out_dead(&mut report);
             let ends = &self.ends;
             let path_name = |path: &PathReport| ends.path_name(path);
@@ -513,27 +550,30 @@ impl Session {
         let Self { watch, receiver, rooms, ends, .. } = self;
         watch.tell(now, |stats| {
             let each = rooms.iter_mut().map(|(id, room)| {
-                let report = receiver.report(now, *id);
+                let report = room.guest_report(now).unwrap_or_else(|| receiver.report(now, *id));
+                let neighbours = room.neighbours();
                 let Room { name, connected, end, meters, outputs, .. } = room;
                 let ended = !*connected && end.is_some();
                 let stream = Stream { name, connected: *connected, end: End::Receiver, ended };
                 let figures = meters[usize::from(stats)].take(now, stream, &report, |path| ends.path_name(path));
                 let latency_ms = receiver.latency(*id).map(|it| it.as_secs_f64() * 1e3);
-                StreamFigures { neighbours: outputs.neighbours(), outputs: outputs.figures(), latency_ms, ..figures }
+                StreamFigures { neighbours, outputs: outputs.figures(), latency_ms, ..figures }
             });
             each.collect()
         });
     }
 
     /// Ctrl-C: the senders are told; what has arrived is still written. The second one leaves what nobody takes.
-    fn interrupt(&mut self) {
+    fn interrupt(&mut self) -> Outcome {
         self.hurried = self.interrupted.is_some();
         let now = self.driver.now();
         self.interrupted.get_or_insert(now);
         // A service that is stopped is most likely started again, here or after a reboot.
         let why =
             if self.keep && self.driver.is_terminated() { Farewell::GoingDown } else { Farewell::ReceiverStopped };
+        self.leave_gates(now)?;
         self.receiver.abort(now, why);
+        Ok(())
     }
 
     /// The output failed: the senders are told before we go.
@@ -549,19 +589,4 @@ impl Session {
         let _ = self.driver.drive(&mut self.receiver, Some(now));
         self.watch.finish(&self.live);
     }
-}
-
-/// What is said of an event that a sender may bring about at any time, and whether it is a warning.
-fn in_words(event: &Event, ends: &Ends) -> Option<(bool, String)> {
-    Some(match event {
-        Event::Connected => (false, "a sender is there".into()),
-        Event::PathUp(_, route) => (false, format!("{} is up", ends.name(*route))),
-        Event::PathDown(_, route) => (true, format!("{} does not answer", ends.name(*route))),
-        Event::PathRemoved(_, route) => (false, format!("{} has left", ends.name(*route))),
-        Event::Restarted => (true, "the sender was started anew; its stream goes on".into()),
-        Event::Lost(reason) => (true, format!("the sender is gone ({reason}); waiting for it")),
-        Event::Back => (false, "the sender is back".into()),
-        Event::ClockJumped => (true, "the sender's clock jumped; following it".into()),
-        _ => return None,
-    })
 }

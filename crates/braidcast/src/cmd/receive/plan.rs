@@ -111,6 +111,21 @@ impl Plan {
         self.outputs_of(name).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 
+    /// Returns `true` if the name of a stream decides where it goes.
+    pub(super) fn needs_names(&self) -> bool {
+        self.is_named() || !self.accept.is_empty()
+    }
+
+    /// Returns `true` if names are those of keys.
+    pub(super) const fn is_by_key(&self) -> bool {
+        self.by_key
+    }
+
+    /// The names that are taken; `None`: any.
+    pub(super) fn names(&self) -> Option<Vec<String>> {
+        if let Admission::Named(names) = self.admission() { Some(names) } else { None }
+    }
+
     fn outputs_of(&self, name: &str) -> Vec<&Output> {
         let accepted = self.accept.iter().filter(|accept| accept.name == name).map(|accept| &accept.output);
         self.outputs.iter().chain(accepted).collect()

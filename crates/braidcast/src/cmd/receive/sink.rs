@@ -4,7 +4,7 @@ use super::pipe::Pipe;
 use super::place::Place;
 use super::recording::{Existing, Recording};
 use crate::args::values::Output;
-use crate::cmd::neighbour::Neighbour;
+use crate::cmd::neighbour::{Neighbour, Role};
 use crate::cmd::udp::UdpOutput;
 use crate::failure::{Failure, Outcome, broken};
 use braidcast_driver::{Direction, Driver, InputId};
@@ -42,7 +42,7 @@ impl Sink {
             Output::Stdout => Self::stdout(driver).map_err(|e| Failure::stdout(&e)),
             Output::Udp(address) => UdpOutput::open(address).map(Self::Udp),
             Output::Neighbour(neighbour) => {
-                let neighbour = Neighbour::open(neighbour, braidcast_gateway::srt::Direction::Send, driver.now())?;
+                let neighbour = Neighbour::open(neighbour, Role::Sink, driver.now())?;
                 let id = driver.register(neighbour.as_raw_fd(), Direction::Read).map_err(|e| broken(&e))?;
                 Ok(Self::Neighbour(Box::new(neighbour), id))
             }

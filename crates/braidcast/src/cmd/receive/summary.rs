@@ -28,6 +28,9 @@ struct Document<'a> {
     dropped_bytes: u64,
     /// Datagrams that the system did not take (`udp://` outputs).
     unsent_datagrams: u64,
+    /// The neighbour that sends, or sent last (LISTEN's `srt://`, `srtla://`, `rtp://`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    neighbour: Option<Figures>,
     /// The neighbours that are outputs (`srt://`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     neighbours: Vec<Figures>,
@@ -49,8 +52,11 @@ impl Session {
         self.live.close();
         self.service.ends();
         let now = self.driver.now();
-        let reports: Vec<(&Room, Report)> =
-            self.rooms.iter().map(|(id, room)| (room, self.receiver.report(now, *id))).collect();
+        let reports: Vec<(&Room, Report)> = self
+            .rooms
+            .iter()
+            .map(|(id, room)| (room, room.guest_report(now).unwrap_or_else(|| self.receiver.report(now, *id))))
+            .collect();
         if common.json {
             self.print_json(&reports)?;
         } else if !common.quiet {
@@ -96,6 +102,7 @@ impl Session {
                 output_bytes: room.outputs.total,
                 dropped_bytes: room.outputs.dropped,
                 unsent_datagrams: room.outputs.unsent(),
+                neighbour: room.source(),
                 neighbours: room.outputs.neighbours(),
                 report: common::Named {
                     report,
@@ -123,6 +130,10 @@ impl Session {
         }
         if !report.kinds.is_empty() {
             say!("{}", session::kinds(report, self.live.style()));
+        }
+        if let Some(words) = room.guest_protection() {
+            say!("{}{words}", room.prefix());
+            return;
         }
         let connected = !report.paths.is_empty();
         let lines = security::lines(report.security.as_ref(), self.plain, connected);

@@ -1,7 +1,7 @@
 //! What an input's bytes come from: a file, a pipe, UDP, RTP, or a neighbour.
 
 use crate::args::values;
-use crate::cmd::neighbour::Neighbour;
+use crate::cmd::neighbour::{Neighbour, Role};
 use crate::cmd::udp::UdpInput;
 use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
@@ -57,9 +57,7 @@ impl Reader {
             }
             values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
             values::Input::Neighbour(neighbour) => {
-                Neighbour::open(neighbour, braidcast_gateway::srt::Direction::Receive, now)
-                    .map(Box::new)
-                    .map(Self::Neighbour)
+                Neighbour::open(neighbour, Role::Source, now).map(Box::new).map(Self::Neighbour)
             }
         }
     }

@@ -358,8 +358,8 @@ impl Source {
         let Reader::Neighbour(neighbour) = &mut self.reader else { return false };
         let more = neighbour.tend(now);
         let mut any = false;
-        while let Some(due) = neighbour.deliver(now, &mut self.buf) {
-            self.units.push(due, &self.buf);
+        while let Some(delivered) = neighbour.deliver(now, &mut self.buf) {
+            self.units.push(delivered.due, &self.buf);
             any = true;
         }
         self.drained = !more;

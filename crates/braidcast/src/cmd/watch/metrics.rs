@@ -2,6 +2,7 @@
 
 use super::figures::{Figures, PathFigures, StreamFigures};
 use super::state::State;
+use crate::cmd::neighbour;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -84,6 +85,7 @@ fn fill(registry: &mut Registry, figures: &Figures) {
     fill_paths(registry, &figures.streams);
     fill_frames(registry, &figures.streams);
     fill_flows(registry, &figures.streams);
+    fill_neighbours(registry, &figures.streams);
 }
 
 fn fill_streams(registry: &mut Registry, streams: &[StreamFigures]) {
@@ -190,6 +192,36 @@ fn fill_frames(registry: &mut Registry, streams: &[StreamFigures]) {
             fill_reasons(&dropped, &labels, &reasons);
         }
     }
+}
+
+/// Connections that are not ours, in the words that paths have.
+fn fill_neighbours(registry: &mut Registry, streams: &[StreamFigures]) {
+    let of = |stream: &StreamFigures, it: &neighbour::Figures| {
+        let remote = it.remote.clone().unwrap_or_default();
+        vec![("stream", stream.name.clone()), ("protocol", it.protocol.to_owned()), ("remote", remote)]
+    };
+    let each: Vec<(Labels, &neighbour::Figures)> =
+        streams.iter().flat_map(|stream| stream.neighbours.iter().map(move |it| (of(stream, it), it))).collect();
+    let connected = gauges(registry, "neighbour_connected", "1 if the neighbour is there, else 0");
+    let rtt = gauges(registry, "neighbour_rtt_seconds", "Smoothed round-trip time");
+    for (labels, it) in &each {
+        connected.get_or_create(labels).set(f64::from(u8::from(it.connected)));
+        rtt.get_or_create(labels).set(it.rtt_ms / 1e3);
+    }
+    let mut counter = |name: &str, help: &str, value: fn(&neighbour::Figures) -> u64| {
+        let family = counters(registry, name, help);
+        for (labels, it) in &each {
+            family.get_or_create(labels).inc_by(value(it));
+        }
+    };
+    counter("neighbour_received_bytes", "Payload that came, each packet once", |it| it.received_bytes);
+    counter("neighbour_received_packets", "Packets that came, each once", |it| it.received_packets);
+    counter("neighbour_missing_packets", "Packets missing when a later one came", |it| it.missing_packets);
+    counter("neighbour_recovered_packets", "Of these, packets that came in time after all", |it| it.recovered_packets);
+    counter("neighbour_skipped_packets", "Packets that were not there when they were due", |it| it.skipped_packets);
+    counter("neighbour_sent_bytes", "Payload sent, each packet once", |it| it.sent_bytes);
+    counter("neighbour_repeated_packets", "Packets sent again", |it| it.repeated_packets);
+    counter("neighbour_dropped_packets", "Packets dropped before they were acknowledged", |it| it.dropped_packets);
 }
 
 fn fill_flows(registry: &mut Registry, streams: &[StreamFigures]) {

@@ -98,6 +98,16 @@ function showKinds(stream) {
     }));
 }
 
+function showNeighbours(stream) {
+  const all = stream.neighbours || [];
+  byId('beside').hidden = all.length === 0;
+  fill(byId('neighbours'), ['protocol', 'from or to', 'state', 'stream id', 'key', 'latency', 'RTT', 'received', 'recovered', 'skipped', 'sent', 'sent again', 'dropped'], all.map(it => [
+    it.protocol, it.remote || (it.links || []).map(link => link.remote).join(', ') || '–', it.connected ? ['connected', 'good'] : ['waits', 'bad'], it.stream_id || '–',
+    it.key_bytes ? `AES-${8 * it.key_bytes}` : 'none', ms(it.latency_ms), ms(it.rtt_ms), it.received_packets, it.recovered_packets,
+    [String(it.skipped_packets), it.skipped_packets ? 'doubtful' : ''], it.sent_packets, it.repeated_packets, it.dropped_packets,
+  ]));
+}
+
 function showSums(stream) {
   const redundancy = stream.redundancy;
   const onTime = kinds => {
@@ -219,7 +229,7 @@ function show() {
     choice.dataset.names = names.join('\n');
     choice.replaceChildren(...names.map(name => { const it = element('option', name); it.value = name; it.selected = name === chosen; return it; }));
   }
-  if (stream) { showSums(stream); showPaths(stream); showKinds(stream); }
+  if (stream) { showSums(stream); showPaths(stream); showKinds(stream); showNeighbours(stream); }
   draw();
 }
 

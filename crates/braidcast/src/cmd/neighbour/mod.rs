@@ -1,18 +1,21 @@
 //! A neighbour that speaks SRT: its machine, and the socket under it.
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
+mod figures;
+
+pub(crate) use figures::{Figures, Seen};
+
 use super::common;
 use super::resolve::resolve;
 use crate::args::SharedArgs;
+use crate::args::media::UdpMedia;
 use crate::args::neighbour::{self, Secret, Whereabouts};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::units;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Route, SocketId};
-use braidcast_gateway::srt::{Direction, Ended, Endpoint, Event, Options, Passphrase, Report};
-use braidcast_gateway::srtla::LinkReport;
+use braidcast_gateway::srt::{ConnectionId, Delivered, Direction, Ended, Endpoint, Event, Options, Passphrase, Report};
 use rustix::net::sockopt;
-use serde::Serialize;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -50,55 +53,29 @@ pub(crate) struct Neighbour {
     /// When its report is kept next.
     keep_at: Instant,
     /// Of the present connection, or the last one.
-    last: Option<Report>,
-    links: Vec<LinkReport>,
+    last: Option<Seen>,
 }
 
-/// What `--json` and `--stats` print of a neighbour.
-#[derive(Clone, Serialize, Debug)]
-pub(crate) struct Figures {
-    protocol: &'static str,
-    remote: Option<String>,
-    /// Of a sender over several links.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    links: Vec<LinkFigures>,
-    connected: bool,
-    stream_id: String,
-    /// 0: not encrypted.
-    key_bytes: usize,
-    latency_ms: f64,
-    peer_latency_ms: f64,
-    rtt_ms: f64,
-    received_packets: u64,
-    received_bytes: u64,
-    missing_packets: u64,
-    recovered_packets: u64,
-    skipped_packets: u64,
-    undecrypted_packets: u64,
-    sent_packets: u64,
-    sent_bytes: u64,
-    repeated_packets: u64,
-    dropped_packets: u64,
-}
-
-/// Of one link of several.
-#[derive(Clone, Serialize, Debug)]
-struct LinkFigures {
-    remote: String,
-    received_packets: u64,
-    received_bytes: u64,
-}
-
-impl LinkFigures {
-    fn of(link: &LinkReport) -> Self {
-        Self { remote: link.remote.to_string(), received_packets: link.packets, received_bytes: link.bytes }
-    }
+/// What a neighbour is to us.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// It is the one input.
+    Source,
+    /// It takes what comes out.
+    Sink,
+    /// Callers, at most as many, are inputs, and each has a stream of its own; of these names only, if there are any.
+    Sources(usize, Option<Vec<String>>),
 }
 
 impl Neighbour {
-    /// Opens the socket, and calls or waits for callers. `direction`: the way that media goes.
-    pub(crate) fn open(neighbour: &neighbour::Neighbour, direction: Direction, now: Instant) -> Outcome<Self> {
+    /// Opens the socket, and calls or waits for callers.
+    pub(crate) fn open(neighbour: &neighbour::Neighbour, role: Role, now: Instant) -> Outcome<Self> {
         let defaults = Options::default();
+        let (direction, connections, names) = match role {
+            Role::Source => (Direction::Receive, 1, None),
+            Role::Sink => (Direction::Send, defaults.connections, None),
+            Role::Sources(most, names) => (Direction::Receive, most, names),
+        };
         let passphrase = neighbour.passphrase.as_ref().map(passphrase).transpose()?;
         let options = Options {
             latency: neighbour.latency.unwrap_or(defaults.latency),
@@ -107,7 +84,8 @@ impl Neighbour {
             key_length: neighbour.key_length,
             stream_id: neighbour.stream_id.clone(),
             reordering: if neighbour.bonded { BONDED_REORDERING } else { defaults.reordering },
-            connections: if direction == Direction::Receive { 1 } else { defaults.connections },
+            names,
+            connections,
             ..defaults
         };
         let rng = common::rng(None)?;
@@ -150,7 +128,6 @@ impl Neighbour {
             v6,
             keep_at: now,
             last: None,
-            links: Vec::new(),
         })
     }
 
@@ -177,12 +154,10 @@ impl Neighbour {
             self.machine.handle_timeout(now);
         }
         self.transmit(now);
-        if now >= self.keep_at
-            && let Some((_, report)) = self.machine.reports().next()
-        {
+        if now >= self.keep_at {
             self.keep_at = now + KEEP;
-            self.links = self.machine.bonded(report.peer);
-            self.last = Some(report);
+            let first = self.machine.reports().next().map(|(_, report)| self.seen(report));
+            self.last = first.or(self.last.take());
         }
         more
     }
@@ -204,9 +179,30 @@ impl Neighbour {
         self.buf.resize(DATAGRAM, 0);
     }
 
-    /// The next payload that is due, into `buf`; returns when it was.
-    pub(crate) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Instant> {
-        self.machine.deliver(now, buf).map(|delivered| delivered.due)
+    fn seen(&self, report: Report) -> Seen {
+        Seen { links: self.machine.bonded(report.peer), report }
+    }
+
+    /// How a connection goes, while it lasts.
+    pub(crate) fn look(&self, connection: ConnectionId) -> Option<Seen> {
+        let (_, report) = self.machine.reports().find(|(id, _)| *id == connection)?;
+        Some(self.seen(report))
+    }
+
+    /// The next payload that is due, into `buf`; returns whose it is, and when it was due.
+    pub(crate) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Delivered> {
+        self.machine.deliver(now, buf)
+    }
+
+    /// Ends a connection.
+    pub(crate) fn disconnect(&mut self, now: Instant, connection: ConnectionId) {
+        self.machine.disconnect(now, connection);
+        self.transmit(now);
+    }
+
+    /// Returns `true` if it comes over several links.
+    pub(crate) const fn is_bonded(&self) -> bool {
+        self.bonded
     }
 
     /// Sends `bytes` to whoever is connected.
@@ -240,45 +236,57 @@ impl Neighbour {
 
     /// Says what happened since.
     pub(crate) fn tell(&mut self, live: &Live) {
-        while let Some(event) = self.machine.poll_event() {
-            let name = &self.name;
-            match event {
-                Event::Connected(id) => {
-                    let Some((_, report)) = self.machine.reports().find(|(it, _)| *it == id) else { continue };
-                    let stream = if report.stream_id.is_empty() {
-                        String::new()
-                    } else {
-                        format!(", stream '{}'", shown(&report.stream_id))
-                    };
-                    let keys = match report.key_bytes {
-                        0 => "not encrypted".into(),
-                        bytes => format!("AES-{}", bytes * 8),
-                    };
-                    let [ours, theirs] = [report.latency, report.peer_latency].map(units::time);
-                    let remote = self.remote(&report);
-                    live.note(format!(
-                        "{name}: connected to {remote}{stream}, {keys}; SRT latency {ours} towards here, {theirs} from here"
-                    ));
-                }
-                Event::Ended(_, why) => {
-                    let why = match why {
-                        Ended::ByUs => continue,
-                        Ended::ByPeer => "the neighbour ended the connection",
-                        Ended::Silent => "the neighbour has been silent for 5 s",
-                        Ended::Replaced => "a new caller took the place of a silent one",
-                    };
-                    live.warn(format!("{name}: {why}; waiting for it"));
-                }
-                Event::Refused { peer, why, stream_id } => {
-                    let peer = if self.bonded { "a group of links".into() } else { peer.to_string() };
-                    live.warn(format!("{name}: refused {peer}, stream '{}': {why}", shown(&stream_id)));
-                }
-                Event::RefusedByPeer(why) => {
-                    live.warn(format!("{name}: the neighbour refuses us: {why}; trying again"))
-                }
-                Event::NoAnswer => live.note(format!("{name}: nobody answers yet; trying on")),
-            }
+        while let Some(event) = self.poll_event() {
+            self.tell_of(&event, live);
         }
+    }
+
+    /// What happened since, to be [told of](Self::tell_of).
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.machine.poll_event()
+    }
+
+    /// Says that it happened.
+    pub(crate) fn tell_of(&self, event: &Event, live: &Live) {
+        let name = &self.name;
+        match event {
+            Event::Connected(id) => {
+                let Some((_, report)) = self.machine.reports().find(|(it, _)| it == id) else { return };
+                let stream = if report.stream_id.is_empty() {
+                    String::new()
+                } else {
+                    format!(", stream '{}'", shown(&report.stream_id))
+                };
+                let keys = match report.key_bytes {
+                    0 => "not encrypted".into(),
+                    bytes => format!("AES-{}", bytes * 8),
+                };
+                let [ours, theirs] = [report.latency, report.peer_latency].map(units::time);
+                let remote = self.remote(&report);
+                live.note(format!(
+                    "{name}: connected to {remote}{stream}, {keys}; SRT latency {ours} towards here, {theirs} from here"
+                ));
+            }
+            Event::Ended(_, why) => {
+                let why = match why {
+                    Ended::ByUs => return,
+                    Ended::ByPeer => "the neighbour ended the connection",
+                    Ended::Silent => "the neighbour has been silent for 5 s",
+                    Ended::Replaced => "a new caller took the place of a silent one",
+                };
+                live.warn(format!("{name}: {why}; waiting for it"));
+            }
+            Event::Refused { .. } => self.refused(event).into_iter().for_each(|words| live.warn(words)),
+            Event::RefusedByPeer(why) => live.warn(format!("{name}: the neighbour refuses us: {why}; trying again")),
+            Event::NoAnswer => live.note(format!("{name}: nobody answers yet; trying on")),
+        }
+    }
+
+    /// What is said of a caller that was refused.
+    pub(crate) fn refused(&self, event: &Event) -> Option<String> {
+        let Event::Refused { peer, why, stream_id } = event else { return None };
+        let peer = if self.bonded { "a group of links".into() } else { peer.ip().to_string() };
+        Some(format!("{}: refused {peer}, stream '{}': {why}", self.name, shown(stream_id)))
     }
 
     /// The other end's address, for people.
@@ -292,31 +300,7 @@ impl Neighbour {
 
     /// How it goes.
     pub(crate) fn figures(&self) -> Figures {
-        let report = self.last.as_ref();
-        let ms = |of: fn(&Report) -> Duration| report.map_or(0.0, |report| of(report).as_secs_f64() * 1e3);
-        let received = report.map(|report| report.received).unwrap_or_default();
-        let sent = report.map(|report| report.sent).unwrap_or_default();
-        Figures {
-            protocol: if self.bonded { "srtla" } else { "srt" },
-            remote: report.filter(|_| !self.bonded).map(|report| report.peer.to_string()),
-            links: self.links.iter().map(LinkFigures::of).collect(),
-            connected: self.machine.is_connected(),
-            stream_id: report.map(|report| shown(&report.stream_id)).unwrap_or_default(),
-            key_bytes: report.map_or(0, |report| report.key_bytes),
-            latency_ms: ms(|report| report.latency),
-            peer_latency_ms: ms(|report| report.peer_latency),
-            rtt_ms: ms(|report| report.rtt),
-            received_packets: received.packets,
-            received_bytes: received.bytes,
-            missing_packets: received.missing,
-            recovered_packets: received.recovered,
-            skipped_packets: received.skipped,
-            undecrypted_packets: received.undecrypted,
-            sent_packets: sent.packets,
-            sent_bytes: sent.bytes,
-            repeated_packets: sent.repeated,
-            dropped_packets: sent.dropped,
-        }
+        Seen::figures(self.last.as_ref(), self.bonded, self.machine.is_connected())
     }
 }
 
@@ -336,12 +320,8 @@ impl AsRawFd for Neighbour {
 
 /// If a key is asked for, a neighbour that anybody may be is a mistake, unless its URL says that it is meant.
 pub(crate) fn check(neighbour: &neighbour::Neighbour, shared: &SharedArgs) -> Outcome {
-    let keyed = shared.key.is_some()
-        || shared.key_file.is_some()
-        || shared.identity.is_some()
-        || shared.cert.is_some()
-        || !shared.peer_key.is_empty();
-    if !keyed || neighbour.open || neighbour.passphrase.is_some() || neighbour.stream_id.is_some() {
+    let known = neighbour.open || neighbour.passphrase.is_some() || neighbour.stream_id.is_some();
+    if known || !is_keyed(shared) {
         return Ok(());
     }
     Err(Failure::usage(
@@ -352,8 +332,27 @@ pub(crate) fn check(neighbour: &neighbour::Neighbour, shared: &SharedArgs) -> Ou
     ))
 }
 
+/// The same for what comes by RTP, which has nothing to know a sender by.
+pub(crate) fn check_rtp(media: &UdpMedia, shared: &SharedArgs) -> Outcome {
+    if media.open || !is_keyed(shared) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("anybody may send to {media}, although a key is asked for elsewhere"),
+        "add open if it is meant to be so: rtp://:PORT?open",
+    ))
+}
+
+fn is_keyed(shared: &SharedArgs) -> bool {
+    shared.key.is_some()
+        || shared.key_file.is_some()
+        || shared.identity.is_some()
+        || shared.cert.is_some()
+        || !shared.peer_key.is_empty()
+}
+
 /// What a stranger wrote, fit for a terminal.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 

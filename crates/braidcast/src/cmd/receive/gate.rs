@@ -1,0 +1,274 @@
+//! Places at which neighbours send to `receive`: SRT, SRTLA, RTP and RTMP behind one interface.
+
+use crate::args::entrances;
+use crate::args::neighbour::Whereabouts;
+use crate::cmd::neighbour::{Neighbour, Role, Seen};
+use crate::cmd::rtmp::{Happened, RtmpInput};
+use crate::cmd::udp::UdpInput;
+use crate::failure::{Outcome, broken};
+use crate::out::live::Live;
+use braidcast_core::Instant;
+use braidcast_driver::{Direction, Driver, InputId};
+use braidcast_gateway::rtp;
+use braidcast_gateway::srt::{ConnectionId, Ended, Event, StreamId};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// Datagrams that are read before what is due is looked at again.
+const BURST: usize = 256;
+/// Longest UDP payload.
+const DATAGRAM: usize = 65_536;
+/// RTP says nothing of its end: after such a silence its sender is gone, as with SRT.
+const SILENT: Duration = Duration::from_secs(5);
+/// More than any latency of SRT: all that came is due by then.
+const EVER: Duration = Duration::from_secs(100);
+
+/// What happened at a gate.
+pub(super) enum Passage {
+    /// Somebody sends; its stream identifier.
+    Came(ConnectionId, String),
+    /// It is gone; `true` if it said so.
+    Went(ConnectionId, bool),
+}
+
+enum Wire {
+    Srt(Box<Neighbour>),
+    Rtp(Box<Rtp>),
+    Rtmp(Box<Rtmp>),
+}
+
+/// Who publishes by RTMP now.
+struct Rtmp {
+    input: RtmpInput,
+    count: u32,
+    remote: Option<SocketAddr>,
+}
+
+/// A stream without connections: there is one while something comes.
+struct Rtp {
+    socket: UdpInput,
+    machine: rtp::Receiver,
+    buf: Vec<u8>,
+    count: u32,
+    present: Option<ConnectionId>,
+    told: bool,
+    packets: u64,
+    heard: Instant,
+}
+
+/// Somebody who sends.
+pub(super) struct Caller {
+    /// What its stream is called; `None` if it may not be called so.
+    pub(super) name: Option<String>,
+    pub(super) place: super::border::Place,
+    /// When something of it came out last.
+    pub(super) heard: Instant,
+}
+
+/// One gate, and who came through it.
+pub(super) struct Gate {
+    pub(super) title: String,
+    wire: Wire,
+    pub(super) input: InputId,
+    /// What all its streams are called.
+    pub(super) name: Option<String>,
+    pub(super) callers: BTreeMap<ConnectionId, Caller>,
+}
+
+impl Gate {
+    /// Opens it, for `most` callers at once; `names`: only these streams are taken, whose names are callers' stream
+    /// identifiers.
+    pub(super) fn open(
+        gate: &entrances::Gate,
+        most: usize,
+        names: Option<Vec<String>>,
+        driver: &mut Driver,
+    ) -> Outcome<Self> {
+        let name = gate.name().map(str::to_owned);
+        let (wire, fd) = match gate {
+            entrances::Gate::Srt(neighbour) => {
+                // Who is called has said nothing of itself, and what has a name needs no other.
+                let asks = name.is_none() && matches!(neighbour.at, Whereabouts::Listen(..));
+                let role = Role::Sources(if asks { most } else { 1 }, names.filter(|_| asks));
+                let neighbour = Neighbour::open(neighbour, role, driver.now())?;
+                let fd = neighbour.as_raw_fd();
+                (Wire::Srt(Box::new(neighbour)), fd)
+            }
+            entrances::Gate::Rtp(media) => {
+                let socket = UdpInput::open(media)?;
+                let fd = socket.as_raw_fd();
+                (Wire::Rtp(Box::new(Rtp::new(socket))), fd)
+            }
+            entrances::Gate::Rtmp(rtmp) => {
+                let input = RtmpInput::open(rtmp)?;
+                let fd = input.as_raw_fd();
+                (Wire::Rtmp(Box::new(Rtmp { input, count: 0, remote: None })), fd)
+            }
+        };
+        let input = driver.register(fd, Direction::Read).map_err(|e| broken(&e))?;
+        Ok(Self { title: gate.to_string(), wire, input, name, callers: BTreeMap::new() })
+    }
+
+    /// Reads what is there and sends what is to be sent. Returns `true` if there is more to read.
+    pub(super) fn tend(&mut self, now: Instant) -> bool {
+        match &mut self.wire {
+            Wire::Srt(neighbour) => neighbour.tend(now),
+            Wire::Rtp(rtp) => rtp.tend(now),
+            Wire::Rtmp(rtmp) => rtmp.input.tend(now),
+        }
+    }
+
+    /// The next thing that happened, which is told.
+    pub(super) fn poll(&mut self, now: Instant, live: &mut Live) -> Option<Passage> {
+        let neighbour = match &mut self.wire {
+            Wire::Srt(neighbour) => neighbour,
+            Wire::Rtp(rtp) => return rtp.poll(now),
+            Wire::Rtmp(rtmp) => return rtmp.poll(now, &self.title, live),
+        };
+        while let Some(event) = neighbour.poll_event() {
+            match neighbour.refused(&event) {
+                Some(words) => live.warn_rarely(now, words),
+                None => neighbour.tell_of(&event, live),
+            }
+            match event {
+                Event::Connected(id) => {
+                    let stream_id = neighbour.look(id).map(|seen| seen.report.stream_id).unwrap_or_default();
+                    return Some(Passage::Came(id, stream_id));
+                }
+                Event::Ended(id, why) => return Some(Passage::Went(id, why == Ended::ByPeer)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The next payload that is due, into `buf`; returns whose it is.
+    pub(super) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
+        match &mut self.wire {
+            Wire::Srt(neighbour) => neighbour.deliver(now, buf).map(|delivered| delivered.connection),
+            Wire::Rtp(rtp) => rtp.machine.deliver(now, buf).and(rtp.present),
+            Wire::Rtmp(rtmp) => {
+                let (_, packets) = rtmp.input.deliver()?;
+                *buf = packets;
+                Some(ConnectionId(rtmp.count))
+            }
+        }
+    }
+
+    /// The next payload of all that came, due or not: for the end.
+    pub(super) fn deliver_rest(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
+        self.deliver(now + EVER, buf)
+    }
+
+    /// When to [`tend`](Self::tend) it although nothing came.
+    pub(super) fn next(&self) -> Option<Instant> {
+        match &self.wire {
+            Wire::Srt(neighbour) => neighbour.next(),
+            Wire::Rtp(rtp) => rtp.machine.timeout().into_iter().chain(rtp.present.map(|_| rtp.heard + SILENT)).min(),
+            Wire::Rtmp(rtmp) => rtmp.input.next(),
+        }
+    }
+
+    /// How a connection goes, while it lasts; nothing is known of RTP.
+    pub(super) fn look(&self, id: ConnectionId) -> Option<Seen> {
+        if let Wire::Srt(neighbour) = &self.wire { neighbour.look(id) } else { None }
+    }
+
+    /// What did not come, and whose address is known, where there is no more to [look](Self::look) at.
+    pub(super) fn skipped(&self) -> (u64, Option<SocketAddr>) {
+        match &self.wire {
+            Wire::Rtp(rtp) => (rtp.machine.counts().lost, None),
+            Wire::Rtmp(rtmp) => (rtmp.input.unusable(), rtmp.remote),
+            Wire::Srt(_) => (0, None),
+        }
+    }
+
+    /// The scheme's name.
+    pub(super) fn protocol(&self) -> &'static str {
+        match &self.wire {
+            Wire::Srt(neighbour) if neighbour.is_bonded() => "srtla",
+            Wire::Srt(_) => "srt",
+            Wire::Rtp(_) => "rtp",
+            Wire::Rtmp(_) => "rtmp",
+        }
+    }
+
+    /// Sends somebody away; RTP has no way to say so.
+    pub(super) fn disconnect(&mut self, now: Instant, id: ConnectionId) {
+        match &mut self.wire {
+            Wire::Srt(neighbour) => neighbour.disconnect(now, id),
+            Wire::Rtmp(rtmp) => rtmp.input.disconnect(),
+            Wire::Rtp(_) => {}
+        }
+    }
+
+    /// What a stream of this identifier is called: what the gate says, or the last part of the identifier.
+    pub(super) fn name_of(&self, stream_id: &str) -> String {
+        self.name.clone().unwrap_or_else(|| StreamId::parse(stream_id).name().unwrap_or_default().to_owned())
+    }
+}
+
+impl Rtmp {
+    fn poll(&mut self, now: Instant, title: &str, live: &mut Live) -> Option<Passage> {
+        loop {
+            match self.input.poll()? {
+                Happened::Came(remote) => {
+                    self.count += 1;
+                    self.remote = Some(remote);
+                    live.note(format!("{title}: {remote} publishes, not encrypted"));
+                    return Some(Passage::Came(ConnectionId(self.count), String::new()));
+                }
+                Happened::Went(said_so) => {
+                    let why = if said_so { "the encoder ended the stream" } else { "the encoder is gone" };
+                    live.warn(format!("{title}: {why}; waiting for it"));
+                    return Some(Passage::Went(ConnectionId(self.count), said_so));
+                }
+                Happened::CutOff(why) => live.warn_rarely(now, format!("{title}: cut off {why}")),
+            }
+        }
+    }
+}
+
+impl Rtp {
+    fn new(socket: UdpInput) -> Self {
+        let buf = vec![0; DATAGRAM];
+        let (machine, heard) = (rtp::Receiver::new(), Instant::ZERO);
+        Self { socket, machine, buf, count: 0, present: None, told: false, packets: 0, heard }
+    }
+
+    fn tend(&mut self, now: Instant) -> bool {
+        let mut more = true;
+        for _ in 0..BURST {
+            // An ICMP error of what others sent is none of ours.
+            let Ok(Some(len)) = self.socket.receive(&mut self.buf) else {
+                more = false;
+                break;
+            };
+            self.machine.take(now, &self.buf[..len]);
+        }
+        let packets = self.machine.counts().packets;
+        if packets > self.packets {
+            (self.packets, self.heard) = (packets, now);
+            if self.present.is_none() {
+                self.count += 1;
+                (self.present, self.told) = (Some(ConnectionId(self.count)), false);
+            }
+        }
+        more
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Passage> {
+        let id = self.present?;
+        if !self.told {
+            self.told = true;
+            return Some(Passage::Came(id, String::new()));
+        }
+        if now.since(self.heard) >= SILENT {
+            self.present = None;
+            return Some(Passage::Went(id, false));
+        }
+        None
+    }
+}
