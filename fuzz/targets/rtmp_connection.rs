@@ -34,8 +34,8 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
             remux.push(now, &tag, &mut out);
         }
         assert!(out.len() % 188 == 0 && out.iter().step_by(188).all(|byte| *byte == 0x47));
-        // Parameter sets of 4 KiB, tables and two packets that are not full, for each piece; start codes are longer than
-        // the lengths in their place.
+        // Parameter sets of 4 KiB, tables and two packets that are not full, for each piece; start
+        // codes are longer than the lengths in their place.
         assert!(out.len() <= 400 * (4096 + 6 * 188) + 4 * total);
         out.clear();
         assert!(connection.take_output().len() <= 400 * 400 + 4096);

@@ -63,7 +63,7 @@ fn read(rest: &str) -> Result<Rtmp, String> {
             (app, Key::Typed(decoded(key)))
         }
     };
-    let Whereabouts::Listen(addr, port) = whereabouts(at, None)? else {
+    let Ok(Whereabouts::Listen(addr, port)) = whereabouts(at, Some(true)) else {
         return Err(format!("RTMP is for encoders that call here: {FORM}"));
     };
     let mut it = Rtmp { addr, port, app: decoded(app), key, name: None };

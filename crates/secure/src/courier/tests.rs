@@ -88,7 +88,9 @@ proptest! {
             }
             let Some(at) = ends.iter().filter_map(Courier::poll_timeout).min() else { break };
             now = now.max(at);
-            ends.iter_mut().for_each(|end| end.handle_timeout(now));
+            for end in &mut ends {
+                end.handle_timeout(now);
+            }
         }
         prop_assert_eq!(got, expected);
         prop_assert!(ends.iter().all(|end| end.out.is_empty()));

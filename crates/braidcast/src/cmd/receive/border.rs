@@ -1,6 +1,7 @@
 //! Neighbours that send to `receive` beside senders of ours: into the same rooms, one stream in each at a time.
 
 use super::Session;
+use super::cut::marked_entry;
 use super::gate::{Caller, Gate, Passage};
 use super::guest::{self, Guest};
 use super::plan::Plan;
@@ -150,7 +151,14 @@ impl Session {
         let Place::At(channel) = caller.place else { return Ok(()) };
         let Some(room) = self.rooms.get_mut(&channel).filter(|room| !room.failed) else { return Ok(()) };
         room.guest.iter_mut().for_each(|guest| guest.count(now, payload.len()));
-        if let Err(failure) = room.outputs.write(now, &mut self.driver, payload, &self.live) {
+        let (before, from) = payload.split_at(marked_entry(payload).unwrap_or(payload.len()));
+        let parts = [(before, false), (from, true)].into_iter().filter(|(bytes, _)| !bytes.is_empty());
+        let Self { driver, live, .. } = self;
+        let mut written = Ok(());
+        for part in parts {
+            written = written.and_then(|()| room.outputs.write(now, driver, part, live));
+        }
+        if let Err(failure) = written {
             caller.place = Place::Barred;
             gate.disconnect(now, id);
             self.guest_failed(now, channel, failure)?;

@@ -58,9 +58,38 @@ impl Cutter {
     }
 }
 
+/// Returns the position at which a video frame begins that needs no other, by the mark of its muxer
+/// (random_access_indicator, ISO/IEC 13818-1 §2.4.3.5). For streams of neighbours, whose frames are not looked into.
+pub(super) fn marked_entry(bytes: &[u8]) -> Option<usize> {
+    let (packets, _) = bytes.as_chunks::<PACKET>();
+    let is_entry = |packet: &[u8; PACKET]| {
+        let packet = Packet::new(packet);
+        let is_video = matches!(packet.payload(), [0, 0, 1, 0xe0..=0xef, ..]);
+        packet.starts_unit() && packet.random_access() && is_video
+    };
+    packets.iter().position(is_entry).map(|at| at * PACKET)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_marked_frame_is_found_within_a_datagram() {
+        let clip = include_bytes!("../../../../media/tests/clips/h264.ts");
+        let datagrams = clip.chunks(7 * PACKET);
+        let marked: Vec<u64> = datagrams
+            .zip(0..)
+            .filter_map(|(bytes, n)| marked_entry(bytes).map(|at| n * 7 + (at / PACKET) as u64))
+            .collect();
+        let (packets, _) = clip.as_chunks::<PACKET>();
+        assert!(!marked.is_empty());
+        for at in marked {
+            let packet = Packet::new(&packets[at as usize]);
+            assert!((packet.pid(), packet.starts_unit(), packet.random_access()) == (256, true, true), "{at}");
+        }
+        assert_eq!(marked_entry(&[0x47; 100]), None);
+    }
 
     fn at(seconds: u64) -> Instant {
         Instant::from_millis(seconds * 1000)

@@ -90,7 +90,6 @@ struct Session {
     interrupted: bool,
     /// `true` if it is a file that both ends can find again.
     resumable: bool,
-    latency: Duration,
     /// What the receiver has of the file is being compared.
     past: Option<Past>,
     reliable: bool,
@@ -248,7 +247,6 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         latency: args.latency,
         past: None,
         reliable,
-        latency: args.latency,
         silent: false,
         say_by: now + FIRST_ANSWER,
         knock,
