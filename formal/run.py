@@ -39,7 +39,6 @@ RUNS = [
     ('ending', 'TOGETHER', 'the client has its server again (S1)', ON_PATH, DROP, VIOLATED, HOLDS),
     ('ending', 'TOGETHER', 'the client has its server again (S1)', 'drops, server restarts', '-DCRASH=2 -DDROPS=2', None, HOLDS),
     ('ending', 'ALIVE', 'what both ends have is not ended', ON_PATH, DROP, VIOLATED, HOLDS),
-    ('ending', 'ALIVE', 'what both ends have is not ended', INJECTS, '-DFORGE=2 -DFADES=2', VIOLATED, HOLDS),
     ('ending', 'PLACE', 'a restarted client has the place of the old one', 'none, records in flight', '-DCRASH=1', VIOLATED, HOLDS),
     ('ending', 'PLACE', 'a restarted client has the place of the old one', 'none, late record', '-DCRASH=1 -DLATE=1', None, HOLDS),
     ('ending', 'DENIED', '(no newcomer ever denies the old one)', 'none, client restarts', '-DCRASH=1', None, VIOLATED),
