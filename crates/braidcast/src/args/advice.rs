@@ -70,7 +70,7 @@ const FLAGS: [Habit; 25] = [
         words: &["timeout", "retry", "retries", "reconnect"],
         tip: "it goes on trying by itself; --give-up TIME ends it once nobody has answered for that time",
     },
-    Habit { commands: SENDING, words: &["listen", "l"], tip: "--at PORT waits there for the receiver's call" },
+    Habit { commands: SENDING, words: &["listen"], tip: "--at PORT waits there for the receiver's call" },
     Habit {
         commands: SENDING,
         words: &["re", "loop", "realtime"],
@@ -108,7 +108,7 @@ const FLAGS: [Habit; 25] = [
     },
     Habit {
         commands: &["receive"],
-        words: &["loop", "forever", "daemon", "persistent", "k"],
+        words: &["loop", "forever", "daemon", "persistent"],
         tip: "--keep waits for the next sender when a stream ends",
     },
     Habit {
