@@ -117,7 +117,7 @@ fn names_of_encoders_and_of_our_senders_go_where_each_belongs() {
     let receiver = receiver.wait_for("cam1: a stream from srt://");
     let send =
         |name: &str| Test::new(&format!("send in.ts --to 127.0.0.1:{port} --name {name}")).file("in.ts", &clip).run();
-    send("cam1").says(1, &["another sender is being received"]);
+    send("cam1 --end-with-receiver").says(1, &["another sender is being received"]);
     send("cam2").says(0, &[]);
     encoder.join().unwrap();
     let ran = receiver.finish();

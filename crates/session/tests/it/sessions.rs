@@ -238,7 +238,8 @@ fn on_receiver<T>(scene: &mut Scene, action: impl FnOnce(&mut Receiver, Instant)
 fn a_stream_from_elsewhere_has_a_senders_place_until_it_is_over() {
     for keep in [false, true] {
         let receive = ReceiverOptions { keep, ..ReceiverOptions::default() };
-        let mut scene = Scene::new(SenderOptions::default(), receive, camera(8), &[link()]);
+        let send = SenderOptions { end_with_receiver: true, ..SenderOptions::default() };
+        let mut scene = Scene::new(send, receive, camera(8), &[link()]);
         let place = on_receiver(&mut scene, |receiver, now| receiver.occupy(now, ""));
         assert_eq!(place, Ok(CHANNEL));
         let again = on_receiver(&mut scene, |receiver, now| receiver.occupy(now, ""));
