@@ -18,7 +18,7 @@ const SENDING: &[&str] = &["send", "encode"];
 const KEYED: &[&str] = &["send", "encode", "receive", "tunnel", "perf"];
 
 /// Flags of ffmpeg, SRT's and RIST's tools, iperf3, OBS and our own past.
-const FLAGS: [Habit; 25] = [
+const FLAGS: [Habit; 26] = [
     Habit {
         commands: SENDING,
         words: &[
@@ -83,7 +83,12 @@ const FLAGS: [Habit; 25] = [
     },
     Habit {
         commands: &["receive", "perf server", "tunnel server", "emulate"],
-        words: &["port", "p", "listen", "bind", "at", "l", "address", "addr"],
+        words: &["port", "p", "bind", "at", "l", "address", "addr"],
+        tip: "the port to listen at has no flag and stands first, for example 9000",
+    },
+    Habit {
+        commands: &["receive", "perf server", "emulate"],
+        words: &["listen"],
         tip: "the port to listen at has no flag and stands first, for example 9000",
     },
     Habit {

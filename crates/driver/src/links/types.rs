@@ -80,7 +80,7 @@ pub enum LinkChange {
         beside: bool,
     },
     /// A way cannot be used any more, or is not needed: have the machine leave this route, then
-    /// [`Driver::unbind`] its socket.
+    /// [`Driver::unbind`](crate::Driver::unbind) its socket.
     Left {
         /// [`Link::name`].
         name: String,
