@@ -127,12 +127,18 @@ fn an_output_that_cannot_be_made_is_said_at_once() {
 fn an_input_that_is_not_there_is_said_at_once() {
     Test::new("send nowhere.ts --to 127.0.0.1:9").run().says(1, &["cannot open nowhere.ts", "No such file"]);
     Test::new("send . --to 127.0.0.1:9").run().says(1, &["is a folder"]);
-    Test::new("send x --to no-such-host.invalid:9").file("x", "x").run().says(1, &["no-such-host.invalid"]);
+}
+
+/// DNS may come later than the sender.
+#[test]
+fn a_name_that_is_not_known_yet_is_asked_for_again() {
+    let ran = Test::new("send x --to no-such-host.invalid:9 --give-up 1s").file("x", "x").run();
+    ran.says(1, &["no-such-host.invalid is not known yet; going on asking"]);
 }
 
 #[test]
 fn an_interface_that_is_not_there_is_named_with_those_that_are() {
-    let ran = Test::new("send x --to 127.0.0.1:9 --via nowhere0").file("x", "x").run();
+    let ran = Test::new("send x --to 127.0.0.1:9 --via nowhere0 --give-up 1s").file("x", "x").run();
     ran.says(1, &["no nowhere0", "lo (127.0.0.1"]);
 }
 
