@@ -20,6 +20,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
         now += Duration::from_millis(u.int_in_range(0..=60)?);
         let len = u.int_in_range(1..=400)?;
         let bytes = u.bytes(len.min(u.len()))?;
+        let Some(&first) = bytes.first() else { break };
         total += bytes.len();
         connection.receive(bytes);
         while let Some(event) = connection.poll_event() {
@@ -30,7 +31,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
                 Event::Ended | Event::Failed(_) => {}
             }
         }
-        if let Some(tag) = Tag::parse(bytes[0] & 1 == 0, bytes.len() as u32, bytes) {
+        if let Some(tag) = Tag::parse(first & 1 == 0, bytes.len() as u32, bytes) {
             remux.push(now, &tag, &mut out);
         }
         assert!(out.len() % 188 == 0 && out.iter().step_by(188).all(|byte| *byte == 0x47));

@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn one_that_breaks_as_soon_as_it_is_up_backs_off_too() {
-        let mut it = Attempts::new(ms(0), 1, &[]);
+        let route = Route::new(braidcast_core::SocketId(0), "192.0.2.1:9000".parse().unwrap());
+        let mut it = Attempts::new(ms(0), 1, &[route]);
         it.up(ms(10));
         it.lost(ms(20));
         assert_eq!(it.due(), Some(ms(270)));

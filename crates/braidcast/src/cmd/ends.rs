@@ -84,6 +84,14 @@ impl Ends {
         }
     }
 
+    /// Why nobody can be there, if the kernel knows that of every path.
+    pub(crate) fn refusal(&self, driver: &Driver) -> Option<String> {
+        match self {
+            Self::Dialed(links) => links.refusal(driver),
+            Self::Called => None,
+        }
+    }
+
     /// When [`tend`](Self::tend) has something to do.
     pub(crate) fn next(&self) -> Option<Instant> {
         match self {

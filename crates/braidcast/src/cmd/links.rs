@@ -74,6 +74,13 @@ impl Links {
         }
     }
 
+    /// Why nobody can be there, if the kernel knows that of every path.
+    pub(crate) fn refusal(&self, driver: &Driver) -> Option<String> {
+        let troubles = self.links.troubles(driver);
+        let each: Vec<String> = troubles.iter().map(|it| format!("{}: {}", it.remote, it.trouble)).collect();
+        (!each.is_empty() && each.len() == self.routes().len()).then(|| each.join("; "))
+    }
+
     /// Each path has one way to the other end at a time.
     pub(crate) fn try_one_by_one(&mut self) {
         self.links.try_one_by_one();

@@ -25,7 +25,6 @@ mod ends;
 #[cfg(target_os = "linux")]
 mod key;
 #[cfg(target_os = "linux")]
-mod knock;
 #[cfg(target_os = "linux")]
 mod links;
 #[cfg(target_os = "linux")]

@@ -100,10 +100,7 @@ fn who_has_another_key_does_not_get_in() {
         });
         assert!(matches!(why, Some(CloseReason::Insecure(_))), "{other:?}: {why:?}");
     }
-    assert_eq!(
-        Socket::new(&Protection::Key(" ".into())).unwrap_err().to_string(),
-        "the key: the key is empty; make one with: braidcast key new"
-    );
+    assert_eq!(Socket::new(&Protection::Key(" ".into())).unwrap_err().to_string(), "the key: the key is empty");
 }
 
 #[test]

@@ -5,7 +5,6 @@ use super::latency::{self, Latencies, Percentiles};
 use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
-use crate::cmd::knock::Knock;
 use crate::cmd::links::{Change, Links};
 use crate::cmd::security::Security;
 use crate::cmd::watch::{Carried, Watch};
@@ -85,9 +84,7 @@ struct Test<P: Protocol> {
     /// Time between two messages; `None`: as the network takes them.
     spacing: Option<Duration>,
     started: Option<Instant>,
-    /// Says that nobody can be there; `None` over native IP, which has no ports.
-    knock: Option<Knock>,
-    /// When to look there.
+    /// When to look if the kernel says that nobody can be there.
     look_at: Instant,
     /// When it is said next that no server answers.
     say_by: Instant,
@@ -169,9 +166,7 @@ impl<P: Protocol> Test<P> {
         let spacing = |rate: u64| (u64::from(args.size) * 8).saturating_mul(1_000_000_000) / rate.max(1);
         let now = driver.now();
         live.note(format!("connecting to {}", args.server));
-        let knock = (!args.dccp.native).then(|| Knock::at(links.routes().into_iter().map(|route| route.remote)));
         Self {
-            knock,
             look_at: now + REFUSED,
             say_by: now + NO_ANSWER,
             next_message: now,
@@ -245,7 +240,7 @@ impl<P: Protocol> Test<P> {
         }
         if now >= self.look_at {
             self.look_at = now + REFUSED;
-            if let Some(why) = self.knock.as_mut().and_then(Knock::refused) {
+            if let Some(why) = self.links.refusal(&self.driver) {
                 return Err(Failure::new(why, "start `braidcast perf server` there first"));
             }
         }

@@ -11,7 +11,6 @@ mod throttle;
 
 use super::encode::Encoder;
 use super::ends::{Ends, cannot_begin};
-use super::knock::Knock;
 use super::links::Change;
 use super::neighbour;
 use super::rates::{Rates, Told};
@@ -98,9 +97,6 @@ struct Session {
     silent: bool,
     /// When it is said next that no receiver answers.
     say_by: Instant,
-    /// Asks if anybody listens there, and what was heard last.
-    knock: Option<Knock>,
-    refusal: Option<String>,
     end: Option<(bool, CloseReason)>,
 }
 
@@ -216,7 +212,6 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     } else {
         Sender::new(now, options, rng, port, &ends.routes()).map_err(cannot_begin)?
     };
-    let knock = (!ends.is_called()).then(|| Knock::at(ends.routes().into_iter().map(|route| route.remote)));
     let mut session = Session {
         driver,
         live,
@@ -249,8 +244,6 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         reliable,
         silent: false,
         say_by: now + FIRST_ANSWER,
-        knock,
-        refusal: None,
         end: None,
     };
     if locals.is_empty() {
@@ -487,19 +480,15 @@ impl Session {
         self.live.show(&line, &(progress + &session::headline(&report, End::Sender)), &table);
     }
 
-    /// With what the system knows of the reason.
     fn say_nobody_answers(&mut self) {
         if self.ends.is_called() {
             return self.live.note(
                 "no receiver has called yet; going on waiting (is `braidcast receive --from` running there, and does UDP reach this port?)",
             );
         }
-        self.refusal = self.knock.as_mut().and_then(Knock::refused);
-        self.knock = Some(Knock::at(self.ends.routes().into_iter().map(|route| route.remote)));
-        let why = self.refusal.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        self.live.note(format!(
-            "no receiver answers yet{why}; going on trying (is `braidcast receive` running there, and does UDP reach it?)"
-        ));
+        self.live.note(
+            "no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)",
+        );
     }
 
     /// Figures for who asked for them, and whether more comes in than the paths carry.

@@ -3,7 +3,6 @@
 use super::Session;
 use crate::args::{Common, StreamArgs};
 use crate::cmd::common;
-use crate::cmd::knock::Knock;
 use crate::cmd::neighbour::Figures;
 use crate::cmd::security::SAME_VERSION;
 use crate::failure::{Failure, Outcome};
@@ -124,10 +123,7 @@ impl Session {
         let why = match (farewell, reason) {
             (Some(farewell), _) => farewell.to_string(),
             (None, CloseReason::Aborted) => "stopped".into(),
-            (None, CloseReason::NoAnswer) => {
-                let refusal = self.knock.as_mut().and_then(Knock::refused).or_else(|| self.refusal.take());
-                refusal.unwrap_or_else(|| reason.to_string())
-            }
+            (None, CloseReason::NoAnswer) => self.ends.refusal(&self.driver).unwrap_or_else(|| reason.to_string()),
             (None, reason) => reason.to_string(),
         };
         let never_heard = self.sender.report(self.driver.now()).unheard_seconds.is_none();
