@@ -34,6 +34,15 @@ impl RttEstimator {
         Self { bounds, srtt: None, rttvar: Duration::ZERO, min: None, latest: None, rto: bounds.initial }
     }
 
+    /// The handshake took this long. Until the first measurement the RTO is what this one would make it
+    /// (RFC 6298 §2.2), and no less than [`initial`](RtoBounds::initial); it counts as no measurement.
+    pub fn begin_with(&mut self, handshake: Duration) {
+        if self.srtt.is_none() {
+            self.bounds.initial = self.bounds.initial.max((handshake * 3).min(self.bounds.max));
+            self.rto = self.bounds.initial;
+        }
+    }
+
     /// Takes a measurement; feed at most one each round trip, or RTTVAR shrinks too much.
     pub fn sample(&mut self, rtt: Duration) {
         self.observe(rtt);
@@ -106,6 +115,21 @@ mod tests {
 
     const fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
+    }
+
+    #[test]
+    fn a_long_handshake_makes_the_first_rto_longer_and_is_no_measurement() {
+        let mut rtt = RttEstimator::new(RtoBounds { initial: ms(500), min: ms(10), max: ms(3000) });
+        rtt.begin_with(ms(100));
+        assert_eq!(rtt.rto(), ms(500));
+        rtt.begin_with(ms(600));
+        assert_eq!((rtt.srtt(), rtt.min(), rtt.rto()), (None, None, ms(1800)));
+        rtt.begin_with(ms(1200));
+        assert_eq!(rtt.rto(), ms(3000));
+        rtt.sample(ms(100));
+        assert_eq!(rtt.rto(), ms(300));
+        rtt.begin_with(ms(1200));
+        assert_eq!(rtt.rto(), ms(300));
     }
 
     #[test]

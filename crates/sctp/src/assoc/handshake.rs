@@ -269,7 +269,7 @@ impl Opening {
         };
         self.paths[index].confirm();
         if tries == 1 {
-            self.paths[index].measure_handshake(now, now.since(begun));
+            self.paths[index].measure_handshake(now.since(begun));
         }
         let mut open = Open::new(now, self.hand_over(), *settled);
         open.establish(now);

@@ -182,7 +182,7 @@ impl Open {
         if route == cookie.route {
             let index = paths.add(now, route, PathState::Active);
             // The cookie came back after a round trip, or later where it was lost.
-            paths[index].measure_handshake(now, now.since(cookie.created));
+            paths[index].measure_handshake(now.since(cookie.created));
         } else {
             // The cookie proves another address than this one, which is asked first (RFC 9260 §5.4).
             let index = paths.add(now, route, PathState::Unconfirmed);

@@ -219,12 +219,11 @@ impl Path {
         }
     }
 
-    /// The handshake took this long from what was sent to its answer. Timers need to know it where it
-    /// is long for the RTO that they begin with.
-    pub(crate) fn measure_handshake(&mut self, now: Instant, rtt: Duration) {
+    /// The handshake took this long from what was sent to its answer. Where that is long for the RTO that
+    /// timers begin with, they would run out before the first acknowledgement can come.
+    pub(crate) fn measure_handshake(&mut self, rtt: Duration) {
         if rtt * 2 > self.options.timers.rto.initial {
-            self.rtt.sample(rtt);
-            self.measured = now;
+            self.rtt.begin_with(rtt);
         }
     }
 
