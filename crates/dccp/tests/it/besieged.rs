@@ -1,9 +1,9 @@
 //! A server with one member, and strangers who send what they like: no member's connection is
 //! touched, and what strangers have the server keep stays below what is stated.
 
-use crate::common::{PORT, SERVICE};
+use crate::common::{PORT, SERVICE, packet_between};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Strangers, Writer};
-use braidcast_dccp::wire::{Builder, Checksum, Header, Kind, Packet, Reset, ResetCode, option};
+use braidcast_dccp::wire::{Checksum, Kind, Packet, Reset, ResetCode, option};
 use braidcast_dccp::{ConnectionId, Endpoint, Event, Options, SecurityOptions, SendOptions, State};
 use braidcast_secure::known::Known;
 use braidcast_secure::{Limits, Suite};
@@ -46,16 +46,6 @@ struct Besieged {
 
 const MEMBER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), 6511);
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)), 6511);
-
-fn made(ports: (u16, u16), seq: u64, kind: Kind, options: &[u8], payload: &[u8]) -> Vec<u8> {
-    let (source_port, destination_port) = ports;
-    let header = Header { source_port, destination_port, ccval: 0, coverage: 0, short: false, seq, kind };
-    let mut bytes = Vec::new();
-    let mut builder = Builder::begin(&mut bytes, &header);
-    builder.options().bytes(options);
-    builder.finish(payload, Checksum::Udp);
-    bytes
-}
 
 /// The Init Cookie options of a packet, as they are.
 fn cookies(packet: &Packet<'_>) -> Vec<u8> {
@@ -188,7 +178,7 @@ impl Besieged {
             self.strangers.remove(0);
         }
         self.strangers.push(Stranger { route, port, seq, theirs: 0, cookie: Vec::new(), place: 0 });
-        let request = made((port, PORT), seq, Kind::Request { service: SERVICE }, &self.asks, &[]);
+        let request = packet_between((port, PORT), seq, Kind::Request { service: SERVICE }, &self.asks, &[]);
         self.deliver(route, &request);
     }
 
@@ -218,7 +208,7 @@ impl Besieged {
         }
         let kind =
             if data.is_empty() { Kind::Ack { ack: stranger.theirs } } else { Kind::DataAck { ack: stranger.theirs } };
-        let bytes = made((stranger.port, PORT), stranger.seq, kind, &stranger.cookie, &data);
+        let bytes = packet_between((stranger.port, PORT), stranger.seq, kind, &stranger.cookie, &data);
         let route = self.strangers[if elsewhere { from } else { of }].route;
         self.deliver(route, &bytes);
     }
@@ -234,7 +224,10 @@ impl Besieged {
         ];
         let kind = kinds[self.below(3) as usize];
         let ahead = self.below(3);
-        self.deliver(Route::new(SocketId(0), MEMBER), &made((port, PORT), ours + ahead, kind, &[], b"go away"));
+        self.deliver(
+            Route::new(SocketId(0), MEMBER),
+            &packet_between((port, PORT), ours + ahead, kind, &[], b"go away"),
+        );
     }
 
     /// One packet of a stranger's, or some time.
@@ -286,12 +279,12 @@ fn one_host_that_holds_all_places_keeps_nobody_out() {
     for n in 0..4000_u16 {
         let (route, port, seq) = (host(2000 + n), 2000 + n, u64::from(n) * 1000);
         it.strangers.push(Stranger { route, port, seq, theirs: 0, cookie: Vec::new(), place: 0 });
-        let request = made((port, PORT), seq, Kind::Request { service: SERVICE }, &it.asks.clone(), &[]);
+        let request = packet_between((port, PORT), seq, Kind::Request { service: SERVICE }, &it.asks.clone(), &[]);
         it.deliver(route, &request);
         it.wait(Duration::from_millis(1));
         let stranger = it.strangers.last().expect("it was put there");
         let ack = Kind::Ack { ack: stranger.theirs };
-        let bytes = made((port, PORT), seq + 1, ack, &stranger.cookie.clone(), &[]);
+        let bytes = packet_between((port, PORT), seq + 1, ack, &stranger.cookie.clone(), &[]);
         it.deliver(route, &bytes);
         it.carry();
         if n == 3000 {

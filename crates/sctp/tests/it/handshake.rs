@@ -163,22 +163,9 @@ fn an_answer_to_a_stranger_is_at_most_three_times_as_long_and_the_handshake_goes
     }
 }
 
-/// A handshake up to the COOKIE ECHO, which is not delivered.
-fn up_to_the_cookie() -> (Hand, Vec<u8>) {
-    let mut hand = Hand::new(&Options::default());
-    hand.connect();
-    let init = hand.client_sends().remove(0);
-    hand.server_gets(0, &init);
-    let init_ack = hand.server_sends().remove(0);
-    hand.client_gets(0, &init_ack);
-    let echo = hand.client_sends().remove(0);
-    assert_eq!(hand.server.associations().count(), 0);
-    (hand, echo)
-}
-
 #[test]
 fn a_cookie_with_any_bit_flipped_is_dropped_without_a_word() {
-    let (mut hand, echo) = up_to_the_cookie();
+    let (mut hand, echo) = Hand::up_to_the_cookie(&Options::default());
     let end = 12 + usize::from(u16::from_be_bytes([echo[14], echo[15]]));
     for at in 16..end {
         let mut forged = echo.clone();
@@ -197,7 +184,7 @@ fn a_cookie_with_any_bit_flipped_is_dropped_without_a_word() {
 
 #[test]
 fn a_cookie_with_the_wrong_tag_or_port_is_dropped() {
-    let (mut hand, echo) = up_to_the_cookie();
+    let (mut hand, echo) = Hand::up_to_the_cookie(&Options::default());
     for at in 0..8 {
         let mut wrong = echo.clone();
         wrong[at] ^= 1;
@@ -209,7 +196,7 @@ fn a_cookie_with_the_wrong_tag_or_port_is_dropped() {
 
 #[test]
 fn a_stale_cookie_is_answered_and_the_client_begins_again() {
-    let (mut hand, echo) = up_to_the_cookie();
+    let (mut hand, echo) = Hand::up_to_the_cookie(&Options::default());
     hand.now += ms(60_001);
     hand.server_gets(0, &echo);
     assert_eq!(hand.server.associations().count(), 0);
@@ -226,7 +213,7 @@ fn a_stale_cookie_is_answered_and_the_client_begins_again() {
 
 #[test]
 fn a_replayed_cookie_changes_nothing() {
-    let (mut hand, echo) = up_to_the_cookie();
+    let (mut hand, echo) = Hand::up_to_the_cookie(&Options::default());
     hand.server_gets(0, &echo);
     hand.settle();
     let id = hand.client.associations().next().unwrap();

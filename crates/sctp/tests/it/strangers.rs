@@ -275,24 +275,12 @@ fn who_changes_what_is_offered_is_found_out_at_once() {
     }
 }
 
-/// A client that has a cookie, and its COOKIE ECHO.
-fn with_cookie(options: &Options) -> (Hand, Vec<u8>) {
-    let mut hand = Hand::new(options);
-    hand.connect();
-    let init = hand.client_sends().remove(0);
-    hand.server_gets(0, &init);
-    let init_ack = hand.server_sends().remove(0);
-    hand.client_gets(0, &init_ack);
-    let echo = hand.client_sends().remove(0);
-    (hand, echo)
-}
-
 /// Somebody sends a cookie as from another address, and the server has much to say: that address
 /// gets a few heartbeats, and never more than three times what was sent in its name.
 #[test]
 fn a_cookie_from_another_address_than_its_own_brings_that_one_no_data() {
     for options in [options(), Options::live()] {
-        let (mut hand, echo) = with_cookie(&options);
+        let (mut hand, echo) = Hand::up_to_the_cookie(&options);
         hand.server_gets(1, &echo);
         let id = hand.server.associations().next().expect("perhaps the peer uses its other address");
         for _ in 0..50 {
@@ -316,7 +304,7 @@ fn a_cookie_from_another_address_than_its_own_brings_that_one_no_data() {
 fn a_cookie_from_another_address_leads_to_the_one_association_of_its_client() {
     for options in [options(), Options::live()] {
         for is_there in [false, true] {
-            let (mut hand, echo) = with_cookie(&options);
+            let (mut hand, echo) = Hand::up_to_the_cookie(&options);
             hand.server_gets(1, &echo);
             let asked = hand.server_sends();
             if is_there {

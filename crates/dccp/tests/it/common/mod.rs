@@ -257,7 +257,12 @@ impl Recording {
 
 /// A packet from the client to the server, or back, with these options and data.
 pub(crate) fn packet(by_client: bool, seq: u64, kind: Kind, options: &[u8], payload: &[u8]) -> Vec<u8> {
-    let (source_port, destination_port) = if by_client { (4001, PORT) } else { (PORT, 4001) };
+    packet_between(if by_client { (4001, PORT) } else { (PORT, 4001) }, seq, kind, options, payload)
+}
+
+/// A packet from the first of two ports to the second.
+pub(crate) fn packet_between(ports: (u16, u16), seq: u64, kind: Kind, options: &[u8], payload: &[u8]) -> Vec<u8> {
+    let (source_port, destination_port) = ports;
     let header = Header { source_port, destination_port, ccval: 0, coverage: 0, short: false, seq, kind };
     let mut bytes = Vec::new();
     let mut builder = Builder::begin(&mut bytes, &header);

@@ -21,6 +21,19 @@ impl Hand {
         Self { client, server, now: Instant::from_millis(1000) }
     }
 
+    /// A handshake up to the COOKIE ECHO, which is not delivered.
+    pub(crate) fn up_to_the_cookie(options: &Options) -> (Self, Vec<u8>) {
+        let mut hand = Self::new(options);
+        hand.connect();
+        let init = hand.client_sends().remove(0);
+        hand.server_gets(0, &init);
+        let init_ack = hand.server_sends().remove(0);
+        hand.client_gets(0, &init_ack);
+        let echo = hand.client_sends().remove(0);
+        assert_eq!(hand.server.associations().count(), 0);
+        (hand, echo)
+    }
+
     pub(crate) fn connect(&mut self) -> AssociationId {
         self.client.connect(self.now, 9899, &[super::route(0)]).unwrap()
     }
