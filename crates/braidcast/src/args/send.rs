@@ -43,8 +43,8 @@ pub(crate) struct StreamArgs {
     #[arg(help_heading = "Paths", long, required_unless_present = "at", value_delimiter = ',', value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
     /// Networks to send from: interfaces or local addresses. Several with commas, or repeated, are as many paths.
-    /// wwan0?name=O2 calls one as you do [default: as the system routes]
-    #[arg(help_heading = "Paths", long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via)]
+    /// 'wwan0?name=O2&max=5mbit' calls one as you do, and sends it no more [default: as the system routes]
+    #[arg(help_heading = "Paths", long, short = 'i', value_name = "IFACE|ADDR[?name=NAME&max=RATE]", value_delimiter = ',', value_parser = via)]
     pub(crate) via: Vec<Via>,
     /// Wait at this port for `braidcast receive --from` to call, in place of dialing: for a sender whose port can be
     /// reached. PORT, or ADDR:PORT; several with commas

@@ -47,6 +47,14 @@ impl Ends {
         }
     }
 
+    /// The rate limit of the path of `route`, bits per second.
+    pub(crate) fn limit(&self, route: Route) -> Option<u64> {
+        match self {
+            Self::Dialed(links) => links.limit(route),
+            Self::Called => None,
+        }
+    }
+
     /// The name of a path, for sentences.
     pub(crate) fn name(&self, route: Route) -> String {
         match self {
@@ -138,14 +146,18 @@ impl Ends {
     }
 }
 
-/// What has a session know of a change.
-pub(crate) trait Apply: FnMut(Instant, &Change) -> Result<(), JoinError> {}
+/// What has a session know of a change, and of the maximum rate of a path that joins, bits per second.
+pub(crate) trait Apply: FnMut(Instant, &Change, Option<u64>) -> Result<(), JoinError> {}
 
-impl<F: FnMut(Instant, &Change) -> Result<(), JoinError>> Apply for F {}
+impl<F: FnMut(Instant, &Change, Option<u64>) -> Result<(), JoinError>> Apply for F {}
 
 fn carry_out(links: &Links, changes: Vec<Change>, driver: &mut Driver, live: &Live, mut apply: impl Apply) {
     for change in changes {
-        let applied = apply(driver.now(), &change);
+        let limit = match change {
+            Change::Join(route) => links.limit(route),
+            Change::Leave(_) => None,
+        };
+        let applied = apply(driver.now(), &change, limit);
         match (change, applied) {
             (Change::Join(route), Err(refused)) => {
                 live.warn(format!("{} cannot join: {refused}", links.name(route.socket)));

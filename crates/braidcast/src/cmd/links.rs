@@ -12,6 +12,8 @@ pub(crate) struct Links {
     links: Box<braidcast_driver::Links>,
     /// What was said of addresses that do not answer.
     said: BTreeSet<(String, String, Trouble)>,
+    /// The maximum rates of paths by their names, bits per second.
+    limits: Vec<(String, u64)>,
 }
 
 /// What became of a path when networks or names changed.
@@ -26,17 +28,23 @@ impl Links {
     /// Opens a socket for each path. One whose interface or address is not there, or whose other end has a name that
     /// is not resolved, is waited for.
     pub(crate) fn open(plans: Vec<Plan>, carrier: Carrier, driver: &mut Driver, live: &Live) -> Outcome<Self> {
+        let limits = limits(&plans);
         let opened = braidcast_driver::Links::open(plans.into_iter().map(link).collect(), carrier, driver);
-        Self::opened(opened, live)
+        Self::opened(opened, limits, live)
     }
 
     /// The same for measurements, which do not wait: at least one path can be used.
     pub(crate) fn open_now(plans: Vec<Plan>, carrier: Carrier, driver: &mut Driver, live: &Live) -> Outcome<Self> {
+        let limits = limits(&plans);
         let opened = braidcast_driver::Links::open_now(plans.into_iter().map(link).collect(), carrier, driver);
-        Self::opened(opened, live)
+        Self::opened(opened, limits, live)
     }
 
-    fn opened(opened: Result<(braidcast_driver::Links, Vec<String>), LinksError>, live: &Live) -> Outcome<Self> {
+    fn opened(
+        opened: Result<(braidcast_driver::Links, Vec<String>), LinksError>,
+        limits: Vec<(String, u64)>,
+        live: &Live,
+    ) -> Outcome<Self> {
         let (links, warnings) = opened.map_err(failure)?;
         warnings.iter().for_each(|warning| live.warn(warning));
         let interfaces = Interfaces::list().map_err(|e| failure(LinksError::List(e)))?;
@@ -53,7 +61,7 @@ impl Links {
         for host in links.unresolved() {
             live.warn(format!("the address of {host} is not known yet; going on asking for it"));
         }
-        Ok(Self { links: Box::new(links), said: BTreeSet::new() })
+        Ok(Self { links: Box::new(links), said: BTreeSet::new(), limits })
     }
 
     /// Says once what the kernel knows of paths over which nobody answers.
@@ -106,6 +114,12 @@ impl Links {
         self.links.name(socket).unwrap_or("unknown path")
     }
 
+    /// The rate limit of the path of `route`, bits per second.
+    pub(crate) fn limit(&self, route: Route) -> Option<u64> {
+        let name = self.links.name(route.socket)?;
+        self.limits.iter().find(|(limited, _)| limited == name).map(|&(_, limit)| limit)
+    }
+
     /// When [`tend`](Self::tend) has something to do.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.links.next()
@@ -137,6 +151,10 @@ impl Links {
     pub(crate) fn all_down(&mut self, now: Instant) {
         self.links.all_down(now);
     }
+}
+
+fn limits(plans: &[Plan]) -> Vec<(String, u64)> {
+    plans.iter().filter_map(|plan| Some((plan.name.clone(), plan.max?))).collect()
 }
 
 fn link(plan: Plan) -> Link {

@@ -5,13 +5,14 @@ use crate::args::values::Remote;
 use crate::args::via::Via;
 use crate::failure::{Failure, Outcome};
 
-/// [`paths::pair`], and the names that `--via` gives.
+/// [`paths::pair`], and the names and limits that `--via` gives.
 pub(crate) fn pair(via: &[Via], to: &[Remote]) -> Outcome<Vec<Plan>> {
     let at: Vec<String> = via.iter().map(|via| via.at.clone()).collect();
     let mut plans = paths::pair(&at, to)?;
     for (nth, plan) in plans.iter_mut().enumerate() {
         let own = if via.len() == 1 { via.first() } else { via.get(nth) };
-        let Some(Via { at, name: Some(name) }) = own else { continue };
+        plan.max = own.and_then(|via| via.max);
+        let Some(Via { at, name: Some(name), .. }) = own else { continue };
         // One network alone is not told apart by its name.
         plan.name = match plan.name.strip_prefix(at.as_str()) {
             Some(rest) if to.len() > 1 || via.len() > 1 => format!("{name}{rest}"),
@@ -25,6 +26,17 @@ pub(crate) fn pair(via: &[Via], to: &[Remote]) -> Outcome<Vec<Plan>> {
         }
     }
     Ok(plans)
+}
+
+/// The same where this end cannot hold back what it sends by path. `why`: in words.
+pub(crate) fn unlimited(via: &[Via], to: &[Remote], why: &str) -> Outcome<Vec<Plan>> {
+    if let Some(Via { at, .. }) = via.iter().find(|via| via.max.is_some()) {
+        return Err(Failure::usage(
+            format!("--via {at}?max= has no effect here: {why}"),
+            format!("leave max= out; `send` and `encode` keep to it: --via '{at}?max=5mbit'"),
+        ));
+    }
+    pair(via, to)
 }
 
 #[cfg(test)]

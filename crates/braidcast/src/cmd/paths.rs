@@ -13,6 +13,8 @@ pub(crate) struct Plan {
     pub(crate) to: Remote,
     /// What reports call it; no two paths of a command share a name.
     pub(crate) name: String,
+    /// The maximum that is sent over it, bits per second.
+    pub(crate) max: Option<u64>,
 }
 
 /// Pairs every `--via` with every `--to` if one of them is single, or the n-th with the n-th.
@@ -46,7 +48,10 @@ pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
         _ if by_to && pairs.len() > 1 => to.to_string(),
         via => format!("{via} to {to}"),
     };
-    Ok(pairs.iter().map(|(via, to)| Plan { name: name(via, to), via: via.clone(), to: (*to).clone() }).collect())
+    Ok(pairs
+        .iter()
+        .map(|(via, to)| Plan { name: name(via, to), via: via.clone(), to: (*to).clone(), max: None })
+        .collect())
 }
 
 /// An address, or else the name of an interface, which may come later.

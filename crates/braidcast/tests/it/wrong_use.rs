@@ -57,6 +57,17 @@ fn a_scheme_that_is_not_ours_is_not_taken_for_a_file() {
 }
 
 #[test]
+fn only_what_sends_a_stream_keeps_to_the_most_of_a_path() {
+    for (command, why) in [
+        ("tunnel client --to a:1 --listen 5000 --plain", "a tunnel has no limit by path"),
+        ("receive --from a:1 out.ts --plain", "the other end sends"),
+        ("perf client a:1 --plain", "it measures what the paths carry"),
+    ] {
+        refused(&format!("{command} --via lo?max=5mbit"), &["--via lo?max= has no effect here", why, "leave max= out"]);
+    }
+}
+
+#[test]
 fn vias_and_tos_that_do_not_pair_up_are_counted() {
     let args = "send x.ts --to a:1 --to b:1 --to c:1 --via wlan0 --via wwan0";
     refused(args, &["2 --via and 3 --to do not pair up", "the same number of both"]);

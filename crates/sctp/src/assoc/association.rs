@@ -193,6 +193,14 @@ impl Association {
         either!(&mut self.life, it => it.join(now, route))
     }
 
+    /// Sends no more than `limit` over `route` from now on, also if it becomes a path later: bits per
+    /// second with the headers of IP and UDP. `None`, as at first: as much as it carries.
+    ///
+    /// Data, repeats, copies and redundancy keep to it over any second; heartbeats and acknowledgements come on top.
+    pub fn set_limit(&mut self, route: Route, limit: Option<u64>) {
+        either!(&mut self.life, it => it.paths.set_limit(route, limit.map(|bits| bits as f64 / 8.0)));
+    }
+
     /// Takes the path over `route` out. What it owes goes over the others, or waits for one to
     /// [`join`](Self::join); the peer is told from another path, as this one may be gone. The last
     /// path stays where the peer cannot be told of a new one, and at the end that was called.

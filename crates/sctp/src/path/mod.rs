@@ -82,6 +82,8 @@ pub(crate) struct Path {
     /// Bytes of a full packet that do not count for the window.
     uncounted: usize,
     pacer: Pacer,
+    /// The maximum that may be sent over it, bytes per second with all headers.
+    limit: Option<f64>,
     rack: Rack,
     queueing: QueueingDelay,
     /// Bytes acknowledged a moment ago.
@@ -172,6 +174,7 @@ impl Path {
             capacity: Capacity::default(),
             uncounted,
             pacer: Pacer::new(now, options.paths.base_mtu),
+            limit: None,
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
             recent: SlidingSum::new(MOMENT),
@@ -343,12 +346,11 @@ impl Path {
     }
 
     /// Bytes per second that it delivers where the controller knows that, else those that the
-    /// window lets through in a smoothed round trip.
+    /// window lets through in a smoothed round trip; no more than it may be given.
     pub(crate) fn rate(&self) -> Option<f64> {
-        if let Some(rate) = self.cc.delivery_rate() {
-            return Some(rate);
-        }
-        Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
+        let window = || Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6));
+        let rate = self.cc.delivery_rate().or_else(window)?;
+        Some(self.data_limit().map_or(rate, |limit| rate.min(limit)))
     }
 
     /// Bytes per second that it was seen to deliver, if it shows that.

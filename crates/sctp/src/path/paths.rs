@@ -16,6 +16,8 @@ pub(crate) struct Paths {
     /// When one of them last answered.
     answered: Option<Instant>,
     changes: Vec<(Route, bool)>,
+    /// The maximum rate over a route, there or yet to come, bytes per second.
+    limits: Vec<(Route, f64)>,
 }
 
 impl Paths {
@@ -29,6 +31,7 @@ impl Paths {
             last: first,
             answered: None,
             changes: Vec::new(),
+            limits: Vec::new(),
         }
     }
 
@@ -37,7 +40,8 @@ impl Paths {
         while self.by_id(PathId(self.next_id)).is_some() {
             self.next_id = self.next_id.wrapping_add(1);
         }
-        let path = Path::new(now, PathId(self.next_id), route, state, self.options.clone());
+        let mut path = Path::new(now, PathId(self.next_id), route, state, self.options.clone());
+        path.set_limit(self.limit(route));
         self.next_id = self.next_id.wrapping_add(1);
         self.changes.push((route, true));
         let place = self.places.iter().position(Option::is_none).unwrap_or_else(|| {
@@ -61,8 +65,25 @@ impl Paths {
 
     /// The path begins anew, as the peer has restarted.
     pub(crate) fn renew(&mut self, now: Instant, index: PathIndex) {
+        let limit = self.limit(self[index].route);
         let path = &mut self[index];
         *path = Path::new(now, path.id, path.route, PathState::Active, path.options.clone());
+        path.set_limit(limit);
+    }
+
+    /// The maximum rate over `route`, bytes per second with all headers.
+    fn limit(&self, route: Route) -> Option<f64> {
+        self.limits.iter().find(|(limited, _)| *limited == route).map(|&(_, limit)| limit)
+    }
+
+    /// No more than `limit` is sent over `route`, bytes per second with all headers, from now on and whenever it
+    /// becomes a path. `None`: as much as it carries.
+    pub(crate) fn set_limit(&mut self, route: Route, limit: Option<f64>) {
+        self.limits.retain(|(limited, _)| *limited != route);
+        self.limits.extend(limit.map(|limit| (route, limit)));
+        if let Some(index) = self.by_route(route) {
+            self[index].set_limit(limit);
+        }
     }
 
     pub(crate) fn by_route(&self, route: Route) -> Option<PathIndex> {

@@ -2,9 +2,13 @@ use super::{Info, Path, Timer};
 use crate::api::{FecWindow, RttSamples};
 use crate::number::Order;
 use crate::tx::{Departure, LossCause};
+use crate::wire::Header;
 use braidcast_cc::{Siblings, Stamp};
 use braidcast_core::Instant;
 use core::time::Duration;
+
+/// Bytes of IPv4's and UDP's headers. IPv6 has 20 more, less than 2 % of a full packet.
+const IP_AND_UDP: usize = 28;
 
 /// What is to be sent over the path beside data, as soon as possible.
 #[derive(Clone, Copy, Debug, Default)]
@@ -228,11 +232,31 @@ impl Path {
     }
 
     /// Bytes per second to spread packets at. `None`: at once.
+    fn pacing_rate(&self) -> Option<f64> {
+        match (self.controllers_rate(), self.data_limit()) {
+            (Some(rate), Some(limit)) => Some(rate.min(limit)),
+            (rate, limit) => rate.or(limit),
+        }
+    }
+
+    /// Sends no more than `limit` from now on, bytes per second with all headers.
+    pub(super) const fn set_limit(&mut self, limit: Option<f64>) {
+        self.limit = limit;
+    }
+
+    /// The [limit](Self::set_limit) in what the pacer counts, which is data in full packets.
+    pub(super) fn data_limit(&self) -> Option<f64> {
+        let data = self.mtu() - Header::LEN;
+        let packet = self.mtu() + self.protection + IP_AND_UDP;
+        Some(self.limit? * data as f64 / packet as f64)
+    }
+
+    /// The same as far as congestion control is concerned.
     ///
     /// Where SACKs are shared SRTT lags: after a window that fell to a packet it says for seconds
     /// how long the queue was. What the quickest packet of the last round took is no less than the
     /// round trip is now, whichever packet its SACK waited for.
-    fn pacing_rate(&self) -> Option<f64> {
+    fn controllers_rate(&self) -> Option<f64> {
         if !self.options.congestion.pacing {
             return None;
         }

@@ -1,6 +1,8 @@
 //! Paths join, leave, die and come back, through NATs, and none of it loses anything.
 
-use crate::common::{CLIENT, Flow, Pair, SERVER, link, ms, on, packet, pattern, raw_packet, route, tag, transfer};
+use crate::common::{
+    CLIENT, Flow, Pair, Recording, SERVER, bulk, link, ms, on, packet, pattern, raw_packet, route, tag, transfer,
+};
 use braidcast_core::{Instant, Route, SocketId};
 use braidcast_sctp::wire::chunk::{Asconf, Auth, Heartbeat, kind};
 use braidcast_sctp::wire::{Chunk, Parameter, Parameters};
@@ -50,6 +52,39 @@ fn paths_join_through_nats_whatever_address_the_packets_hold() {
             "sent from the path itself"
         );
     }
+}
+
+/// The most bits that left from `address` in any second, with the headers of IP and UDP.
+fn most_in_a_second(recording: &Recording, address: &str) -> usize {
+    let sent: Vec<_> = recording.sent(&[address]).iter().map(|it| (it.at, 8 * (it.bytes.len() + 28))).collect();
+    let (mut oldest, mut bits, mut most) = (0, 0, 0);
+    for &(at, len) in &sent {
+        bits += len;
+        while sent[oldest].0 + ms(1000) <= at {
+            bits -= sent[oldest].1;
+            oldest += 1;
+        }
+        most = most.max(bits);
+    }
+    most
+}
+
+#[test]
+fn a_path_is_sent_no_more_than_it_may_take_and_the_others_carry_the_rest() {
+    let mut pair = Pair::new(&Options::live(), vec![good(), good()]);
+    let recording = pair.record();
+    pair.on_client(|it, _| it.set_limit(route(1), Some(1_000_000)));
+    pair.connect();
+    bulk(&mut pair, 1000, ms(3000));
+    let (free, limited) = (most_in_a_second(&recording, CLIENT[0]), most_in_a_second(&recording, CLIENT[1]));
+    assert!(free > 8_000_000, "{free} bit/s of ten million");
+    assert!((900_000..1_100_000).contains(&limited), "{limited} bit/s of a million, and a burst");
+
+    pair.on_client(|it, _| it.set_limit(route(1), None));
+    recording.clear();
+    bulk(&mut pair, 1000, ms(3000));
+    let freed = most_in_a_second(&recording, CLIENT[1]);
+    assert!(freed > 8_000_000, "{freed} bit/s of ten million");
 }
 
 /// An ASCONF with this serial number that adds `address`.

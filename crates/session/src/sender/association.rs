@@ -31,6 +31,9 @@ impl Sender {
         self.id = Some(id);
         self.paths.restart();
         self.guide.iter_mut().for_each(RateGuide::restart);
+        if let Some(association) = self.endpoint.association_mut(id) {
+            self.limits.iter().for_each(|&(route, limit)| association.set_limit(route, Some(limit)));
+        }
         self.open(now);
     }
 
@@ -101,9 +104,20 @@ impl Sender {
         }
     }
 
+    /// Sends no more than `limit` over `route` whenever it is a path: bits per second with the headers
+    /// of IP and UDP ([`Association::set_limit`]). `None`, as at first: as much as it carries.
+    pub fn set_limit(&mut self, route: Route, limit: Option<u64>) {
+        self.limits.retain(|(limited, _)| *limited != route);
+        self.limits.extend(limit.map(|limit| (route, limit)));
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
+            association.set_limit(route, limit);
+        }
+    }
+
     /// Takes a path away.
     pub fn leave(&mut self, now: Instant, route: Route) {
         self.attempts.remove(route);
+        self.limits.retain(|(limited, _)| *limited != route);
         if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             association.leave(now, route);
         }

@@ -66,6 +66,8 @@ pub struct Sender {
     id: Option<AssociationId>,
     phase: Phase,
     attempts: Attempts,
+    /// The maximum rate over a route, bits per second.
+    limits: Vec<(Route, u64)>,
     finishing: bool,
     /// When [`stop`](Self::stop) or [`finish`](Self::finish) was called, and which.
     finish_at: Option<Instant>,
@@ -175,6 +177,7 @@ impl Sender {
             id: None,
             phase: Phase::Waiting,
             attempts,
+            limits: Vec::new(),
             finishing: false,
             finish_at: None,
             stopping: false,

@@ -105,7 +105,7 @@ struct Test<P: Protocol> {
 
 pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let to = std::iter::once(&args.server).chain(&args.to).cloned().collect::<Vec<_>>();
-    let plans = named::pair(&args.via, &to)?;
+    let plans = named::unlimited(&args.via, &to, "it measures what the paths carry")?;
     if args.dccp.dccp.is_some() && plans.len() > 1 {
         return Err(Failure::usage("a DCCP connection has one path", "give one --via, or measure SCTP"));
     }

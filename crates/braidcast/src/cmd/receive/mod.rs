@@ -131,7 +131,10 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     // Before any output is touched: a port in use costs nothing then.
     let (ends, locals) = match &listen {
         Some(listen) => Ends::listen(&listen.own, "LISTEN", &mut driver)?,
-        None => (Ends::dial(named::pair(&args.via, &args.from)?, &mut driver, &live)?, Vec::new()),
+        None => (
+            Ends::dial(named::unlimited(&args.via, &args.from, "the other end sends")?, &mut driver, &live)?,
+            Vec::new(),
+        ),
     };
     let gates = plan.open_gates(entrances, &mut driver)?;
     let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
@@ -475,7 +478,7 @@ impl Session {
         match event {
             Event::PathUp(_, route) => {
                 let Self { ends, driver, live, receiver, .. } = self;
-                ends.up(route, driver, live, |now, change| apply(receiver, now, change));
+                ends.up(route, driver, live, |now, change, _| apply(receiver, now, change));
             }
             Event::PathDown(_, route) => self.ends.down(self.driver.now(), route),
             Event::Connected if !self.ends.is_called() => {
@@ -515,14 +518,14 @@ impl Session {
 
     fn refresh_links(&mut self) -> Outcome {
         let Self { ends, driver, live, receiver, .. } = self;
-        ends.refresh(driver, live, |now, change| apply(receiver, now, change))
+        ends.refresh(driver, live, |now, change, _| apply(receiver, now, change))
     }
 
     /// Tries the next addresses of who is called.
     fn tend_links(&mut self) -> Outcome {
         let Self { ends, driver, live, receiver, .. } = self;
         ends.tell_troubles(driver, live);
-        ends.tend(driver, live, |now, change| apply(receiver, now, change))
+        ends.tend(driver, live, |now, change, _| apply(receiver, now, change))
     }
 
     fn show(&mut self, now: Instant) {

@@ -207,11 +207,12 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     let resumable = options.identity.is_some();
     let (now, port) = (driver.now(), options.local_port);
     let rng = common::rng(args.seed)?;
-    let sender = if ends.is_called() {
+    let mut sender = if ends.is_called() {
         Sender::listen(now, options, rng)?
     } else {
         Sender::new(now, options, rng, port, &ends.routes()).map_err(cannot_begin)?
     };
+    ends.routes().into_iter().for_each(|route| sender.set_limit(route, ends.limit(route)));
     let mut session = Session {
         driver,
         live,
@@ -259,9 +260,12 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
 }
 
 /// Paths join and leave the session.
-fn apply(sender: &mut Sender, now: Instant, change: &Change) -> Result<(), JoinError> {
+fn apply(sender: &mut Sender, now: Instant, change: &Change, limit: Option<u64>) -> Result<(), JoinError> {
     match *change {
-        Change::Join(route) => sender.join(now, route),
+        Change::Join(route) => {
+            sender.set_limit(route, limit);
+            sender.join(now, route)
+        }
         Change::Leave(route) => {
             sender.leave(now, route);
             Ok(())
@@ -290,7 +294,7 @@ impl Session {
             }
             self.show(now);
             let Self { ends, driver, live, sender, .. } = self;
-            ends.tend(driver, live, |now, change| apply(sender, now, change))?;
+            ends.tend(driver, live, |now, change, limit| apply(sender, now, change, limit))?;
             ends.tell_troubles(driver, live);
             let alive = self.service.goes_on(now);
             let until = [
@@ -427,7 +431,7 @@ impl Session {
         }
         let Self { ends, driver, live, sender, .. } = self;
         for route in up {
-            ends.up(route, driver, live, |now, change| apply(sender, now, change));
+            ends.up(route, driver, live, |now, change, limit| apply(sender, now, change, limit));
         }
         if let Some((offset, digest)) = asked {
             match self.source.file() {
@@ -531,7 +535,7 @@ impl Session {
 
     fn refresh_links(&mut self) -> Outcome {
         let Self { ends, driver, live, sender, .. } = self;
-        ends.refresh(driver, live, |now, change| apply(sender, now, change))
+        ends.refresh(driver, live, |now, change, limit| apply(sender, now, change, limit))
     }
 
     /// The receiver has bytes of an earlier run: goes on behind them if they are ours, or begins anew.

@@ -105,7 +105,7 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
 }
 
 fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
-    let plans = named::pair(&args.via, &args.to)?;
+    let plans = named::unlimited(&args.via, &args.to, "a tunnel has no limit by path")?;
     if args.ends.over == Over::Dccp && plans.len() > 1 {
         return Err(Failure::usage(
             format!("DCCP uses one path, and {} were given", plans.len()),
