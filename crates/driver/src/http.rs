@@ -6,12 +6,15 @@
 //! request, the time that it may take and that a reader may take nothing.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is where sockets live")]
 
+use base64ct::{Base64, Encoding};
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
+use subtle::ConstantTimeEq;
 
 /// Connections at a time; more are turned away.
 pub const MOST_CONNECTIONS: usize = 32;
@@ -21,6 +24,8 @@ const MOST_REQUEST: usize = 8 * 1024;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time after which a reader that takes nothing is cut off.
 const STUCK: Duration = Duration::from_secs(10);
+/// A wrong password is answered after this time: some thirty guesses a second, as connections are bounded.
+const PENANCE: Duration = Duration::from_secs(1);
 /// Interval of a message that finds readers that have gone, if nothing else is sent.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
@@ -76,6 +81,32 @@ impl Hosts {
     }
 }
 
+/// What readers have to know (RFC 7617). Whoever listens in between learns it, as there is no TLS here.
+#[derive(Clone)]
+pub struct Password(String);
+
+impl Password {
+    /// Whatever user name comes with it.
+    pub const fn new(password: String) -> Self {
+        Self(password)
+    }
+
+    /// Returns `true` if a request with this `Authorization` header knows it.
+    fn is_in(&self, header: &str) -> bool {
+        let Some((scheme, credentials)) = header.split_once(' ') else { return false };
+        let decoded = Base64::decode_vec(credentials.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
+        let Some(decoded) = decoded else { return false };
+        let given = decoded.iter().position(|&byte| byte == b':').map(|colon| &decoded[colon + 1..]);
+        given.is_some_and(|given| given.ct_eq(self.0.as_bytes()).into())
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password")
+    }
+}
+
 /// A server at work. It goes on until the process ends.
 #[derive(Debug)]
 pub struct Server {
@@ -85,24 +116,26 @@ pub struct Server {
 struct Shared {
     site: Box<dyn Site>,
     hosts: Hosts,
+    password: Option<Password>,
     connections: AtomicUsize,
 }
 
 impl Server {
-    /// Listens at `addr` and answers by `site`. `begin` runs first in the server's thread; if it
-    /// fails the server does not begin.
+    /// Listens at `addr` and answers by `site`: whoever asks, or those who know `password`. `begin` runs
+    /// first in the server's thread; if it fails the server does not begin.
     ///
     /// # Errors
     /// The address cannot be had, or there is no thread.
     pub fn start(
         addr: SocketAddr,
         hosts: Hosts,
+        password: Option<Password>,
         site: impl Site,
         begin: impl FnOnce() -> bool + Send + 'static,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
         let local = listener.local_addr()?;
-        let shared = Arc::new(Shared { site: Box::new(site), hosts, connections: AtomicUsize::new(0) });
+        let shared = Arc::new(Shared { site: Box::new(site), hosts, password, connections: AtomicUsize::new(0) });
         std::thread::Builder::new().name("http".into()).spawn(move || {
             if begin() {
                 listener.incoming().for_each(|stream| take(&shared, stream));
@@ -147,6 +180,15 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     if !shared.hosts.has(&asked.host) {
         return refuse(&mut stream, "421 Misdirected Request");
     }
+    if let Some(password) = &shared.password
+        && !password.is_in(&asked.authorization)
+    {
+        // A browser asks first without.
+        if !asked.authorization.is_empty() {
+            std::thread::sleep(PENANCE);
+        }
+        return challenge(&mut stream);
+    }
     match shared.site.answer(asked.path.split('?').next().unwrap_or("/"), &asked.accept) {
         Answer::Document(kind, body) => {
             write!(stream, "HTTP/1.1 200 OK\r\n{}Content-Length: {}\r\n\r\n", headers(kind), body.len())?;
@@ -184,10 +226,23 @@ fn refuse(stream: &mut TcpStream, status: &str) -> io::Result<()> {
     write!(stream, "HTTP/1.1 {status}\r\n{kind}Content-Length: {}\r\n\r\n{status}\n", status.len() + 1)
 }
 
+/// Has a browser ask its user for the password (RFC 7617 §2).
+fn challenge(stream: &mut TcpStream) -> io::Result<()> {
+    const WORDS: &str = "the password is missing or wrong\n";
+    let kind = headers("text/plain; charset=utf-8");
+    write!(
+        stream,
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"braidcast\", charset=\"UTF-8\"\r\n{kind}\
+         Content-Length: {}\r\n\r\n{WORDS}",
+        WORDS.len()
+    )
+}
+
 struct Asked {
     path: String,
     host: String,
     accept: String,
+    authorization: String,
 }
 
 /// What is asked for, or the status that says what is wrong with it.
@@ -233,11 +288,12 @@ fn parse(bytes: &[u8]) -> Option<Result<Asked, &'static str>> {
         first.filter(|_| found.next().is_none())
     };
     let accept = of("accept").unwrap_or_default();
+    let authorization = of("authorization").unwrap_or_default();
     let host = of("host");
     // RFC 9112 §3.2: exactly one Host.
     let Some(host) = host else { return Some(Err("400 Bad Request")) };
     let path = request.path.filter(|path| path.starts_with('/'));
-    Some(path.map(|path| Asked { path: path.into(), host, accept }).ok_or("400 Bad Request"))
+    Some(path.map(|path| Asked { path: path.into(), host, accept, authorization }).ok_or("400 Bad Request"))
 }
 
 #[cfg(test)]
@@ -273,7 +329,7 @@ mod tests {
     #[test]
     fn it_answers_what_is_meant_for_it_and_nothing_else() {
         let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), Vec::new());
-        let at = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, Two, || true).unwrap().local_addr();
+        let at = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, None, Two, || true).unwrap().local_addr();
         let get =
             |path: &str, host: &str| ask(at, &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: all\r\n\r\n"));
         let page = get("/?x", &at.to_string());
@@ -295,9 +351,35 @@ mod tests {
     }
 
     #[test]
+    fn a_page_with_a_password_is_for_who_knows_it() {
+        let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), Vec::new());
+        let password = Some(Password::new("open: sesame".into()));
+        let start = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, password, Two, || true);
+        let at = start.unwrap().local_addr();
+        let get = |header: &str| ask(at, &format!("GET / HTTP/1.1\r\nHost: localhost\r\n{header}\r\n"));
+        let known = |user: &str, word: &str| {
+            get(&format!("Authorization: Basic {}\r\n", Base64::encode_string(format!("{user}:{word}").as_bytes())))
+        };
+        assert!(known("", "open: sesame").starts_with("HTTP/1.1 200"));
+        assert!(known("anybody", "open: sesame").starts_with("HTTP/1.1 200"));
+        assert!(get("").contains("\r\nWWW-Authenticate: Basic realm="));
+        for answer in [
+            get(""),
+            known("", "open"),
+            known("", ""),
+            known("open", "sesame"),
+            get("Authorization: Basic =\r\n"),
+            get("Authorization: open: sesame\r\n"),
+            get("Authorization: Basic b3Blbg==\r\nAuthorization: Basic b3Blbg==\r\n"),
+        ] {
+            assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+        }
+    }
+
+    #[test]
     fn connections_that_say_nothing_are_bounded() {
         let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), Vec::new());
-        let at = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, Two, || true).unwrap().local_addr();
+        let at = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, None, Two, || true).unwrap().local_addr();
         let silent: Vec<_> = (0..MOST_CONNECTIONS).map(|_| TcpStream::connect(at).unwrap()).collect();
         // They are accepted in order, so the next one is one too many.
         assert_eq!(ask(at, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");

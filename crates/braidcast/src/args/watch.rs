@@ -32,6 +32,10 @@ pub(crate) struct FiguresArgs {
     /// Serve a page with the same figures, to keep open: a PORT of 127.0.0.1, or ADDR:PORT
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::serve_at)]
     pub(crate) web: Option<SocketAddr>,
+    /// The page's password: FILE's first line, or `none` for a page that whoever reaches it sees [default: beyond this
+    /// machine one is made up and said]
+    #[arg(long, value_name = "FILE|none", requires = "web")]
+    pub(crate) web_password: Option<PathBuf>,
 }
 
 impl FiguresArgs {

@@ -76,7 +76,7 @@ impl Rates {
         let mut events = None;
         if let Some(&ReportTarget::Events(at)) = args.rate_report.as_ref().map(|it| &it.target) {
             let lines = Arc::new(Lines::default());
-            serve(at, Pages::Lines(Arc::clone(&lines)), "--rate-report")?;
+            serve(at, None, Pages::Lines(Arc::clone(&lines)), "--rate-report")?;
             events = Some(lines);
         }
         if let Some(ReportTarget::Lines(target)) = args.rate_report.as_ref().map(|it| &it.target) {

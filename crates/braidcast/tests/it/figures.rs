@@ -261,3 +261,21 @@ fn what_cannot_be_meant_is_refused_in_words() {
     let web = Test::new(&format!("receive 127.0.0.1:0 x.ts --web {port}")).run();
     web.says(1, &["cannot listen at 127.0.0.1:", "for --web", "choose another address"]);
 }
+
+#[test]
+fn beyond_this_machine_the_page_asks_for_a_password() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("page"), "sesame\n").unwrap();
+    let ([port, other], web, next) = (free_ports(), free_tcp_port(), free_tcp_port());
+    let receiver = format!("receive {port} out.ts --web 0.0.0.0:{web} --web-password page");
+    let receiver = Running::start(dir.path(), &receiver).wait_for("for who knows the password");
+    assert!(get(web, "/", "").starts_with("HTTP/1.1 401"));
+    // ":sesame", and ":open".
+    assert!(get(web, "/events", "Authorization: Basic Om9wZW4=\r\n").starts_with("HTTP/1.1 401"));
+    assert!(get(web, "/", "Authorization: Basic OnNlc2FtZQ==\r\n").starts_with("HTTP/1.1 200"));
+    receiver.kill();
+    let made_up = format!("receive {other} out.ts --overwrite --web 0.0.0.0:{next}");
+    let made_up = Running::start(dir.path(), &made_up).wait_for("with the password ");
+    assert!(get(next, "/page.js", "").starts_with("HTTP/1.1 401"));
+    made_up.kill();
+}

@@ -1,5 +1,6 @@
 //! What lets one see inside a command while it runs.
 
+mod access;
 mod background;
 mod figures;
 mod load;
@@ -24,6 +25,7 @@ use crate::args::{FiguresArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::json::round;
 use crate::out::live::Live;
+use access::Access;
 pub(crate) use background::lock;
 use braidcast_core::events::Tracer;
 use braidcast_core::{Instant, SocketId};
@@ -118,13 +120,16 @@ impl Watch {
         }
         let hub = Arc::new(Hub::default());
         if let Some(addr) = args.metrics {
-            let at = serve(addr, Pages::Metrics(Arc::clone(&hub)), "--metrics")?;
+            let at = serve(addr, None, Pages::Metrics(Arc::clone(&hub)), "--metrics")?;
             live.note(format!("metrics at http://{at}/metrics"));
         }
         if let Some(addr) = args.web {
-            let at = serve(addr, Pages::Web(Arc::clone(&hub)), "--web")?;
-            live.note(format!("figures at http://{at}/"));
-            if !at.ip().is_loopback() {
+            let access = Access::of(args.web_password.as_deref(), addr.ip())?;
+            let at = serve(addr, access.password(), Pages::Web(Arc::clone(&hub)), "--web")?;
+            live.note(format!("figures at http://{at}/{}", access.words()));
+            if let Access::Open = access
+                && !at.ip().is_loopback()
+            {
                 live.warn("whoever reaches that address sees the figures: there is no password");
             }
         }

@@ -4,7 +4,7 @@ use super::figures::Figures;
 use super::metrics;
 use crate::failure::{Failure, Outcome};
 use crate::process;
-use braidcast_driver::http::{Answer, Hosts, Server, Site};
+use braidcast_driver::http::{Answer, Hosts, Password, Server, Site};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -136,12 +136,13 @@ impl Site for Pages {
     }
 }
 
-/// Serves `pages` at `addr`; `flag` asked for it.
-pub(crate) fn serve(addr: SocketAddr, pages: Pages, flag: &str) -> Outcome<SocketAddr> {
+/// Serves `pages` at `addr`, if need be to those who know `password`; `flag` asked for it.
+pub(crate) fn serve(addr: SocketAddr, password: Option<Password>, pages: Pages, flag: &str) -> Outcome<SocketAddr> {
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let names = vec![format!("{node}.local"), node];
     // Capabilities belong to a thread, and those of the server need none: the port is bound.
-    let server = Server::start(addr, Hosts::new(addr.ip(), names), pages, || process::drop_privileges().is_ok());
+    let server =
+        Server::start(addr, Hosts::new(addr.ip(), names), password, pages, || process::drop_privileges().is_ok());
     let server = server.map_err(|error| {
         Failure::new(
             format!("cannot listen at {addr} for {flag}: {error}"),
