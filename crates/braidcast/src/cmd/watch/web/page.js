@@ -148,6 +148,20 @@ function context(canvas) {
 const step = least => { const power = 10 ** Math.floor(Math.log10(Math.max(1, least))); return [1, 2, 5, 10].map(n => n * power).find(n => n >= least) || power; };
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
+// Per row and kind, the frames that went missing then and never came. Their count falls where one comes after all, or the other end
+// says what became of it.
+function stayedMissing(rows) {
+  const least = new Map();
+  const totals = rows.map(() => new Map());
+  for (let n = rows.length - 1; n >= 0; n--) {
+    for (const { kind, missing } of rows[n][1] && rows[n][1].kinds || []) {
+      least.set(kind, Math.min(missing, least.get(kind) ?? missing));
+      totals[n].set(kind, least.get(kind));
+    }
+  }
+  return totals.map((now, n) => new Map([...now].map(([kind, total]) => [kind, n ? Math.max(0, total - (totals[n - 1].get(kind) ?? total)) : 0])));
+}
+
 function draw() {
   const rows = history.map(figures => [figures, figures.streams.find(it => it.name === chosen) || figures.streams[0]]);
   const [paint, width, height] = context(byId('rates'));
@@ -178,7 +192,8 @@ function draw() {
     paint.stroke();
   });
   const [bars, wide, high] = context(byId('drops'));
-  const counts = rows.map(([, it]) => (it && it.kinds || []).map(kind => [kind.kind, dropped(kind.interval) + kind.interval.late]));
+  const gone = stayedMissing(rows);
+  const counts = rows.map(([, it], n) => (it && it.kinds || []).map(kind => [kind.kind, dropped(kind.interval) + kind.interval.late + (gone[n].get(kind.kind) || 0)]));
   const most = Math.max(0, ...counts.map(it => it.reduce((sum, [, count]) => sum + count, 0)));
   counts.forEach((kinds, n) => {
     let base = high - 16;
@@ -190,7 +205,7 @@ function draw() {
     }
   });
   bars.fillStyle = colour('faint');
-  const what = sender ? 'late or dropped' : 'late';
+  const what = sender ? 'late, dropped or missing' : 'late or missing';
   bars.fillText(most ? `frames ${what}, each second; at most ${most}` : `no frame ${what}`, left, 10);
   bars.strokeStyle = colour('line'); bars.beginPath(); bars.moveTo(left, high - 15.5); bars.lineTo(wide, high - 15.5); bars.stroke();
   bars.textAlign = 'center';
