@@ -3,7 +3,7 @@
 
     tools/page-states.py OUT [BRAIDCAST]   OUT: a folder; BRAIDCAST: the program [default: target/debug/braidcast]
 
-Both ends run on this machine, with `braidcast emulate` between them; their figures (`--stats`) say when a state is
+Both ends run on this machine, with two networks of `braidcast emulate` between them; their figures (`--stats`) say when a state is
 there. It fails if a state does not come within half a minute. Needs ffmpeg and chromium; takes some two minutes.
 """
 
@@ -17,18 +17,19 @@ import time
 
 WIDTHS = (390, 820, 1400)
 PATIENCE = 30
-RECEIVER, EMULATED, SENDER_PAGE, RECEIVER_PAGE = 46100, 46101, 46102, 46103
+RECEIVER, WIFI, LTE, SENDER_PAGE, RECEIVER_PAGE = 46100, 46101, 46102, 46103, 46104
 
 
 class Input(threading.Thread):
-    """Four seconds of video again and again, at their own pace, unless it is paused."""
+    """Live video with sound, unless it is paused."""
 
     def __init__(self, pipe):
         super().__init__(daemon=True)
         self.pipe, self.paused, self.ended = pipe, False, False
 
     def run(self):
-        make = ["ffmpeg", "-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=s=640x360:r=25", "-c:v", "libx264",
+        make = ["ffmpeg", "-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=s=640x360:r=25", "-f", "lavfi",
+                "-i", "sine", "-c:a", "aac", "-c:v", "libx264",
                 "-b:v", "1500k", "-maxrate", "1500k", "-bufsize", "500k", "-g", "50", "-f", "mpegts", "-"]
         with subprocess.Popen(make, stdout=subprocess.PIPE) as encoder:
             while not self.ended:
@@ -57,7 +58,7 @@ def shoot(out, name, port):
         with tempfile.TemporaryDirectory() as profile:
             subprocess.run(
                 ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                 "--timeout=2500", f"--user-data-dir={profile}", f"--window-size={width},{1100 if width > 800 else 1600}",
+                 "--timeout=4000", f"--user-data-dir={profile}", f"--window-size={width},{1100 if width > 800 else 1600}",
                  f"--screenshot={out / f'{name}-{width}.png'}", f"http://127.0.0.1:{port}/"],
                 check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -70,44 +71,49 @@ def main(out, braidcast):
         running.append(subprocess.Popen([braidcast, *words], stderr=subprocess.DEVNULL, **how))
         return running[-1]
 
-    def reach(wanted, end, figures, page):
+    def reach(wanted, who, figures, page):
         until = time.monotonic() + PATIENCE
         while state(figures) != wanted:
             if time.monotonic() > until:
-                sys.exit(f"{end}: the state is {state(figures)} after {PATIENCE} s, not {wanted}")
+                sys.exit(f"{who}: the state is {state(figures)} after {PATIENCE} s, not {wanted}")
             time.sleep(0.1)
-        shoot(out, f"{end}-{wanted}", page)
-        print(f"{end}: {wanted}", flush=True)
+        shoot(out, f"{who}-{wanted}", page)
+        print(f"{who}: {wanted}", flush=True)
 
-    def emulate(*how):
-        words = ["emulate", f"127.0.0.1:{EMULATED}", f"127.0.0.1:{RECEIVER}", "--delay", "20ms", *how]
-        return start(*words, stdout=subprocess.DEVNULL)
+    def emulate(at, *how):
+        return start("emulate", f"127.0.0.1:{at}", f"127.0.0.1:{RECEIVER}", *how, stdout=subprocess.DEVNULL)
+
+    def end(*links):
+        for link in links:
+            link.kill()
+            link.wait()
 
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         sent, got = folder / "sent.json", folder / "got.json"
         try:
-            sender = start("send", "-", "--to", f"127.0.0.1:{EMULATED}", "--plain", "--via", "lo?name=Wi-Fi", "--stats",
-                           f"500ms,{sent}", "--web", str(SENDER_PAGE), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            sender = start("send", "-", "--to", f"127.0.0.1:{WIFI},127.0.0.1:{LTE}", "--plain", "--via",
+                           "lo?name=Wi-Fi,lo?name=LTE", "--stats", f"500ms,{sent}", "--web", str(SENDER_PAGE), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
             feed = Input(sender.stdin)
             feed.start()
             reach("connecting", "sender", sent, SENDER_PAGE)
             start("receive", str(RECEIVER), str(folder / "out.ts"), "--plain", "--keep", "--stats", f"500ms,{got}",
                   "--web", str(RECEIVER_PAGE), stdout=subprocess.DEVNULL)
             reach("waiting", "receiver", got, RECEIVER_PAGE)
-            link = emulate()
+            wifi, lte = emulate(WIFI, "--rate", "3mbit", "--delay", "10ms"), emulate(LTE, "--rate", "700kbit", "--delay", "40ms")
             reach("live", "sender", sent, SENDER_PAGE)
             time.sleep(12)  # So that there is something to be seen.
             reach("live", "sender", sent, SENDER_PAGE)
             reach("live", "receiver", got, RECEIVER_PAGE)
-            link.kill(), link.wait()
-            link = emulate("--rate", "700kbit")
+            end(wifi)
+            wifi = emulate(WIFI, "--rate", "400kbit", "--delay", "10ms")
             reach("degraded", "sender", sent, SENDER_PAGE)
             reach("degraded", "receiver", got, RECEIVER_PAGE)
-            link.kill(), link.wait()
+            end(wifi, lte)
             reach("dark", "sender", sent, SENDER_PAGE)
             reach("dark", "receiver", got, RECEIVER_PAGE)
-            emulate()
+            emulate(WIFI, "--rate", "3mbit", "--delay", "10ms")
+            emulate(LTE, "--rate", "700kbit", "--delay", "40ms")
             reach("live", "sender", sent, SENDER_PAGE)
             feed.paused = True
             reach("no_input", "sender", sent, SENDER_PAGE)

@@ -13,10 +13,10 @@ pub(crate) fn pair(via: &[Via], to: &[Remote]) -> Outcome<Vec<Plan>> {
         let own = if via.len() == 1 { via.first() } else { via.get(nth) };
         plan.max = own.and_then(|via| via.max);
         let Some(Via { at, name: Some(name), .. }) = own else { continue };
-        // One network alone is not told apart by its name.
+        // One network to several addresses is not told apart by its name.
         plan.name = match plan.name.strip_prefix(at.as_str()) {
-            Some(rest) if to.len() > 1 || via.len() > 1 => format!("{name}{rest}"),
-            Some(_) => name.clone(),
+            _ if via.len() > 1 || to.len() == 1 => name.clone(),
+            Some(rest) => format!("{name}{rest}"),
             None => format!("{name} to {}", plan.name),
         };
     }
@@ -57,6 +57,7 @@ mod tests {
         assert_eq!(names("wwan0?name=O2", "a:1").unwrap(), ["O2"]);
         assert_eq!(names("wwan0?name=O2", "a:1,b:1").unwrap(), ["O2 to a:1", "O2 to b:1"]);
         assert_eq!(names("wlan0?name=x,wwan0?name=O2", "a:1,b:1").unwrap(), ["x", "O2"]);
+        assert_eq!(names("lo?name=x,lo?name=O2", "a:1,b:1").unwrap(), ["x", "O2"]);
         assert!(names("wlan0?name=O2,wwan0?name=O2", "a:1").unwrap_err().contains("two paths are called O2"));
     }
 }

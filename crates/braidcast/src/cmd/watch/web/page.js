@@ -116,7 +116,7 @@ function showSums(stream) {
     return all ? share(of.reduce((sum, it) => sum + it.on_time, 0) / all) : '–';
   };
   const sums = [
-    ['video on time, last 10 s', onTime(['I', 'P', 'B'])], ['audio on time, last 10 s', onTime(['audio'])],
+    ['video on time, last\u00a010\u00a0s', onTime(['I', 'P', 'B'])], ['audio on time, last\u00a010\u00a0s', onTime(['audio'])],
     ['comes in', rate(stream.input_bits_per_second ?? (stream.end === 'receiver' ? received(stream) : null))], ['delivered', rate(stream.delivered_bits_per_second)],
     ['latency', ms(stream.latency_ms)],
     ...(stream.outputs || []).map(it => [it.free_bytes === null ? it.name : `${it.name}, ${bytes(it.free_bytes)} free`, bytes(it.bytes)]),
