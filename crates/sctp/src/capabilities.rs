@@ -100,7 +100,9 @@ impl Offer {
     /// What `options` have us offer.
     pub(crate) fn of(rng: &mut Rng, options: &Options) -> Self {
         let (ecn, redundancy) = (options.congestion.ecn, options.takes_redundancy());
-        let (slices, timestamps) = (options.paths.slices, options.paths.forward_delay);
+        // Trains ask when their packets arrived.
+        let trains = options.paths.selection.is_some_and(|by| by.train().is_some());
+        let (slices, timestamps) = (options.paths.slices, options.paths.forward_delay || trains);
         let offer = Self {
             ecn,
             redundancy,

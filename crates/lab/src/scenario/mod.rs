@@ -244,6 +244,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("daps-delay-error.toml"),
     embedded!("daps-buffer.toml"),
     embedded!("daps-live.toml"),
+    embedded!("paths-dispersion.toml"),
     embedded!("paths-echo.toml"),
     embedded!("paths-hysteresis.toml"),
     embedded!("paths-mos.toml"),

@@ -55,6 +55,9 @@ impl Open {
             if age > Self::OLDEST || arrival.elapsed > age {
                 continue; // Not of now, or nonsense.
             }
+            if self.paths[index].on_train_arrival(arrival.sent, arrival.arrived) {
+                continue;
+            }
             let difference = arrival.arrived.wrapping_sub(arrival.sent);
             let first = *self.clocks.first.get_or_insert(difference);
             let measured = i64::from(difference.wrapping_sub(first).cast_signed());

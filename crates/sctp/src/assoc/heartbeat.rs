@@ -1,14 +1,20 @@
 use super::Open;
 use crate::api::{CloseReason, Event, LossDetection};
 use crate::path::{Info, PathIndex};
-use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
-use crate::wire::{Chunk, Header};
+use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad, StampArrival, Timestamp, TimestampEcho};
+use crate::wire::{Chunk, Entries, Entry, Header};
 use braidcast_core::{Instant, Writer};
 
 impl Open {
-    /// HEARTBEAT: sent back as it came (RFC 9260 §8.3), over the path it came from.
+    /// HEARTBEAT: sent back as it came (RFC 9260 §8.3), over the path it came from. If a timestamp stood before it, the
+    /// answer says when the packet came: what is between answers is not what was between packets.
     pub(super) fn answer_heartbeat(&mut self, index: PathIndex, heartbeat: &Heartbeat<'_>) {
         if self.state.is_up() {
+            if let Some(arrival) = self.timestamps.of_packet() {
+                let mut bytes = Vec::with_capacity(StampArrival::SIZE);
+                arrival.emit(&mut Writer::new(&mut bytes));
+                self.answer(index, &Chunk::TimestampEcho(TimestampEcho { arrivals: Entries::new(&bytes) }));
+            }
             self.answer(index, &Chunk::HeartbeatAck(HeartbeatAck { info: heartbeat.info }));
         }
     }
@@ -53,7 +59,10 @@ impl Open {
     /// A packet of a train that measures the path, alone and padded to its size.
     pub(super) fn put_train_packet(&mut self, now: Instant, index: PathIndex, start: usize, buf: &mut Vec<u8>) {
         let nonce = self.rng.u64();
-        let Some((size, info)) = self.paths[index].send_train_packet(now, nonce) else { return };
+        let Some((size, sent, info)) = self.paths[index].send_train_packet(now, nonce) else { return };
+        if self.agreed.timestamps {
+            Timestamp { path: info.path.0, sent }.emit(&mut Writer::new(buf));
+        }
         self.put_padded(info, start, size, buf);
     }
 

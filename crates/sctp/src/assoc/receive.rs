@@ -110,6 +110,7 @@ impl Open {
             arrived = self.follow(now, route);
         }
         let mut arrivals = Arrivals::default();
+        self.timestamps.on_packet();
         while let Some(next) = inbound.next(self.auth.as_ref(), &mut self.journal.stats) {
             let (raw, chunk) = match next {
                 Ok(chunk) => chunk,

@@ -1,4 +1,5 @@
 use super::{Info, Path};
+use crate::rx::micros;
 use braidcast_core::Instant;
 use braidcast_mpath::{Dispersion, PathSelection, Train, mean_opinion_score};
 use core::time::Duration;
@@ -15,6 +16,8 @@ pub(super) struct Trains {
     next: Option<Instant>,
     running: Option<Running>,
     latest: Option<Dispersion>,
+    /// Bytes in a second that the bottleneck lets through, by the last train that showed it.
+    bottleneck: Option<f64>,
 }
 
 /// A train that is under way.
@@ -25,6 +28,8 @@ struct Running {
     sent: u8,
     /// How long each took there and back, and when it came back after the first one left.
     answers: [Option<(Duration, Duration)>; Train::MOST],
+    /// When each arrived there, by the peer's clock, µs.
+    arrivals: [Option<u32>; Train::MOST],
 }
 
 impl Trains {
@@ -55,7 +60,9 @@ impl Trains {
             if !all && now < running.began + train.lasts() {
                 return false;
             }
-            self.latest = Some(Dispersion::of(train.sizes, &running.answers));
+            let latest = Dispersion::of(train.sizes, &running.answers, &running.arrivals);
+            self.bottleneck = latest.bottleneck.or(self.bottleneck);
+            self.latest = Some(latest);
             self.running = None;
         }
         self.next.is_some_and(|next| next <= now)
@@ -67,12 +74,24 @@ impl Trains {
         if self.running.is_none() {
             self.next = Some(now + pause);
         }
-        let begun = || Running { nonce, began: now, sent: 0, answers: [None; Train::MOST] };
+        let begun =
+            || Running { nonce, began: now, sent: 0, answers: [None; Train::MOST], arrivals: [None; Train::MOST] };
         let running = self.running.get_or_insert_with(begun);
         let place = running.sent;
         let size = *train.sizes.get(usize::from(place))?;
         running.sent += 1;
         Some((place, size, running.nonce))
+    }
+
+    /// The packet with the timestamp `sent` arrived there at `arrived`. Returns `true` if it is of the train.
+    fn arrived(&mut self, sent: u32, arrived: u32) -> bool {
+        let Some(running) = &mut self.running else { return false };
+        let place = sent.wrapping_sub(running.stamp(0));
+        let is = place < u32::from(running.sent);
+        if is {
+            running.arrivals[place as usize] = Some(arrived);
+        }
+        is
     }
 
     /// An answer came.
@@ -87,6 +106,11 @@ impl Trains {
 }
 
 impl Running {
+    /// What the timestamp of the packet in `place` says. Packets that leave together have different ones.
+    const fn stamp(&self, place: u8) -> u32 {
+        micros(self.began).wrapping_add(place as u32)
+    }
+
     /// When the next packet leaves; `None`: all have.
     fn packet_due(&self, train: &Train) -> Option<Instant> {
         (usize::from(self.sent) < train.sizes.len()).then(|| self.began + train.gap * u32::from(self.sent))
@@ -99,14 +123,21 @@ impl Path {
         self.options.paths.selection.and_then(PathSelection::train)
     }
 
-    /// A packet of a train leaves, marked with `nonce` if it is the first. Its size and what stands in it.
-    pub(crate) fn send_train_packet(&mut self, now: Instant, nonce: u64) -> Option<(usize, Info)> {
+    /// A packet of a train leaves, marked with `nonce` if it is the first. Returns its size, its
+    /// timestamp, and what stands in it.
+    pub(crate) fn send_train_packet(&mut self, now: Instant, nonce: u64) -> Option<(usize, u32, Info)> {
         let train = self.train()?;
         let pause = self.options.paths.heartbeat_interval.max(train.lasts());
         let (place, size, nonce) = self.trains.send(now, &train, nonce, pause)?;
         self.pending.train = self.trains.on_time(now, &train);
         let size = usize::from(size).min(self.mtu());
-        Some((size, Info { path: self.id, sent: now, nonce, probe_size: 0, place: Some(place) }))
+        let stamp = self.trains.running.as_ref()?.stamp(place);
+        Some((size, stamp, Info { path: self.id, sent: now, nonce, probe_size: 0, place: Some(place) }))
+    }
+
+    /// The peer says when a packet with the timestamp `sent` arrived. Returns `true` if it is of a train.
+    pub(crate) fn on_train_arrival(&mut self, sent: u32, arrived: u32) -> bool {
+        self.trains.arrived(sent, arrived)
     }
 
     /// A packet of a train was answered.
@@ -123,7 +154,7 @@ impl Path {
 
     /// Bytes in a second that the bottleneck lets through, by the last train.
     pub(crate) fn bottleneck(&self) -> Option<f64> {
-        self.trains.latest?.bottleneck
+        self.trains.bottleneck
     }
 
     /// What a call over it would sound like, by the last train; `None` before there was one.

@@ -4,7 +4,11 @@ use braidcast_core::{Instant, Writer};
 
 /// The timestamps of the peer that no SACK has told of yet, the newest of each path (decision 21).
 #[derive(Debug, Default)]
-pub(crate) struct Timestamps(Vec<(Timestamp, Instant)>);
+pub(crate) struct Timestamps {
+    waiting: Vec<(Timestamp, Instant)>,
+    /// That of the packet that is read now.
+    of_packet: Option<(Timestamp, Instant)>,
+}
 
 /// Microseconds of our clock, as timestamps have them.
 pub(crate) const fn micros(now: Instant) -> u32 {
@@ -17,24 +21,36 @@ impl Timestamps {
 
     /// One came.
     pub(crate) fn on_arrival(&mut self, now: Instant, timestamp: Timestamp) {
-        if let Some(known) = self.0.iter_mut().find(|(known, _)| known.path == timestamp.path) {
+        self.of_packet = Some((timestamp, now));
+        if let Some(known) = self.waiting.iter_mut().find(|(known, _)| known.path == timestamp.path) {
             *known = (timestamp, now);
-        } else if self.0.len() < Self::MAX_PATHS {
-            self.0.push((timestamp, now));
+        } else if self.waiting.len() < Self::MAX_PATHS {
+            self.waiting.push((timestamp, now));
         }
+    }
+
+    /// The next packet is read.
+    pub(crate) const fn on_packet(&mut self) {
+        self.of_packet = None;
+    }
+
+    /// The timestamp of the packet that is read, as far as it was read, for an answer to that packet.
+    pub(crate) fn of_packet(&self) -> Option<StampArrival> {
+        let (Timestamp { path, sent }, at) = self.of_packet?;
+        Some(StampArrival { path, sent, arrived: micros(at), elapsed: 0 })
     }
 
     /// Appends what is to be told, as far as it fits in front of `end`.
     pub(crate) fn emit(&mut self, now: Instant, end: usize, buf: &mut Vec<u8>) {
         let room = end.saturating_sub(buf.len() + TimestampEcho::HEADER) / StampArrival::SIZE;
-        let count = room.min(self.0.len());
+        let count = room.min(self.waiting.len());
         if count == 0 {
             return;
         }
         let start = buf.len();
         let mut w = Writer::new(buf);
         TimestampEcho::begin(&mut w, count);
-        for (Timestamp { path, sent }, at) in self.0.drain(..count) {
+        for (Timestamp { path, sent }, at) in self.waiting.drain(..count) {
             let elapsed = u32::try_from((now - at).as_micros()).unwrap_or(u32::MAX);
             StampArrival { path, sent, arrived: micros(at), elapsed }.emit(&mut w);
         }
@@ -73,7 +89,7 @@ mod tests {
     fn what_does_not_fit_waits_and_what_is_kept_is_bounded() {
         let mut timestamps = Timestamps::default();
         (0..1000).for_each(|path| timestamps.on_arrival(Instant::ZERO, Timestamp { path, sent: 0 }));
-        assert_eq!(timestamps.0.len(), Timestamps::MAX_PATHS);
+        assert_eq!(timestamps.waiting.len(), Timestamps::MAX_PATHS);
         assert_eq!(told(&mut timestamps, 0, 4 + 15), []);
         assert_eq!(told(&mut timestamps, 0, 4 + 35).len(), 2);
         assert_eq!(told(&mut timestamps, 0, 1000).len(), Timestamps::MAX_PATHS - 2);

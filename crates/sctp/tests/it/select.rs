@@ -106,6 +106,19 @@ fn the_wider_bottleneck_is_found_by_pairs_and_trains() {
     }
 }
 
+/// Both ends send trains, so that answers stand behind the peer's own packets.
+#[test]
+fn a_path_that_becomes_narrow_is_left_for_good() {
+    for by in [PathSelection::PacketPair, PathSelection::PacketTrain] {
+        let narrows =
+            LinkModel { rate: "0s:1mbit,10s:50kbit".parse().unwrap(), queue: "50p".parse().unwrap(), ..link(1, 10) };
+        let steady = LinkModel { rate: "500kbit".parse().unwrap(), ..link(1, 40) };
+        let options = options(by).with(|it| it.paths.heartbeat_interval = ms(1000));
+        let (sent, handovers) = call(&options, [Duplex::both(narrows), Duplex::both(steady)], 40);
+        assert!(handovers <= 1 && sent[1] > 50 * 25, "{by}: {sent:?} {handovers}");
+    }
+}
+
 #[test]
 fn a_call_leaves_a_path_that_loses_for_one_that_is_slower() {
     let lossy = || Duplex::both(LinkModel { loss: "8%".parse().unwrap(), ..link(10, 20) });
