@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # Crate: what it may use besides `core`. Lower floors only; dev-dependencies are free, and `testing` is for them alone.
 declare -A may=(
-    [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [rate]="" [trace]="" [media]="" [secure]=""
+    [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [rate]="" [trace]="" [media]="" [secure]="" [relay]=""
     [sctp]="queue fec cc mpath rate secure"
     [dccp]="queue cc mpath secure"
     [sim]="cc trace"
