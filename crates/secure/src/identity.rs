@@ -1,12 +1,13 @@
 //! Who one is: an Ed25519 key, drawn at random, kept in a file, or followed from what is shared.
 
-use crate::secret::{PrivateKey, SharedKey};
+use crate::secret::{PrivateKey, Secret, SharedKey};
 use crate::x509::{Chain, X509Error};
 use crate::{Failed, Fingerprint, KeyKind};
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
-use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use aws_lc_rs::{digest, hkdf, rand};
 use core::fmt;
+use rustls::SignatureScheme;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::CertifiedKey;
 use std::sync::Arc;
@@ -84,6 +85,25 @@ impl Identity {
         Ok(Self { kind: KeyKind::Shared, ..Self::own(&PrivateKey::new(*seed))? })
     }
 
+    /// The one that a ticket's secret permits its holder to show.
+    ///
+    /// # Errors
+    /// As [`own`](Self::own).
+    pub fn permitted(secret: &Secret) -> Result<Self, Failed> {
+        let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, b"braidcast identity 1").extract(secret.bytes());
+        let mut seed = Zeroizing::new([0; PrivateKey::LEN]);
+        let info: [&[u8]; 1] = [b"ticket"];
+        extracted.expand(&info, hkdf::HKDF_SHA256).and_then(|okm| okm.fill(&mut *seed)).map_err(|_| Failed)?;
+        Self::own(&PrivateKey::new(*seed))
+    }
+
+    /// Returns the public key and the signature of `message` by it (Ed25519); `None` of certificates.
+    pub fn sign(&self, message: &[u8]) -> Option<([u8; 32], [u8; 64])> {
+        let public = self.certified.cert.first()?.strip_prefix(&SPKI_PREFIX[..])?.try_into().ok()?;
+        let signer = self.certified.key.choose_scheme(&[SignatureScheme::ED25519])?;
+        Some((public, signer.sign(message).ok()?.try_into().ok()?))
+    }
+
     /// That of an X.509 certificate, by its private key in PEM.
     ///
     /// # Errors
@@ -115,6 +135,16 @@ impl fmt::Debug for Identity {
     }
 }
 
+/// The fingerprint of a public key of Ed25519.
+pub fn fingerprint_of(public: &[u8; 32]) -> Fingerprint {
+    fingerprint(&[&SPKI_PREFIX[..], public].concat())
+}
+
+/// Returns `true` if `signature` is that of `message` by the private key of `public` (Ed25519).
+pub fn is_signed(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
+    UnparsedPublicKey::new(&ED25519, public).verify(message, signature).is_ok()
+}
+
 /// Of a `SubjectPublicKeyInfo`.
 pub(crate) fn fingerprint(public: &[u8]) -> Fingerprint {
     let mut bytes = [0; 32];
@@ -130,4 +160,29 @@ pub fn new_secret() -> Result<crate::Secret, Failed> {
     let mut bytes = Zeroizing::new([0; crate::Secret::LEN]);
     rand::fill(&mut *bytes).map_err(|_| Failed)?;
     Ok(crate::Secret::new(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_of_its_message_and_key() {
+        let (identity, _) = Identity::generate().unwrap();
+        let (public, signature) = identity.sign(b"a message").unwrap();
+        assert_eq!(fingerprint_of(&public), identity.fingerprint());
+        assert!(is_signed(&public, b"a message", &signature) && !is_signed(&public, b"another", &signature));
+        let (other, _) = Identity::generate().unwrap().0.sign(b"a message").unwrap();
+        assert!(!is_signed(&other, b"a message", &signature));
+    }
+
+    #[test]
+    fn who_has_a_tickets_secret_has_its_identity_and_none_that_a_key_makes() {
+        let identity = |bytes| Identity::permitted(&Secret::new([bytes; 16])).unwrap();
+        let secret = Secret::new([1; 16]);
+        assert_eq!(identity(1).fingerprint(), identity(1).fingerprint());
+        assert_ne!(identity(1).fingerprint(), identity(2).fingerprint());
+        let shared = Identity::shared(&SharedKey::Secret(secret)).unwrap();
+        assert_ne!(identity(1).fingerprint(), shared.fingerprint());
+    }
 }

@@ -139,7 +139,8 @@ fn append(path: &Path, lines: &str) -> io::Result<()> {
     options.open(path)?.write_all(lines.as_bytes())
 }
 
-fn folder() -> Option<PathBuf> {
+/// The user's folder for configuration (XDG Base Directory Specification); `None` without a home.
+pub fn folder() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
 }
