@@ -147,7 +147,7 @@ impl Receiver {
         if self.options.permits.is_some() {
             match self.permit(guest.id) {
                 None => return Decision::Refuse(Farewell::NotPermitted),
-                Some(permit) if permit.name != hello.name => return Decision::Refuse(Farewell::UnknownName),
+                Some(permit) if !permit.fits(&hello.name) => return Decision::Refuse(Farewell::UnknownName),
                 Some(_) => {}
             }
         }

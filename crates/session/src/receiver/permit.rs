@@ -16,10 +16,17 @@ const TOLERANCE: f64 = 1.1;
 /// What a sender with a known key may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Permit {
-    /// What its stream is called; it may say no other name, and need say none.
-    pub name: String,
+    /// What its stream is called; it may say no other name, and need say none. `None`: as it says.
+    pub name: Option<String>,
     /// Highest rate that it may send, packets' headers included, in bit/s; `None`: no limit.
     pub max_rate: Option<u64>,
+}
+
+impl Permit {
+    /// Returns `true` if a stream may be called `name`.
+    pub(super) fn fits(&self, name: &str) -> bool {
+        self.name.as_ref().is_none_or(|it| it == name)
+    }
 }
 
 impl Receiver {
@@ -27,7 +34,7 @@ impl Receiver {
     /// name, end; their senders are told.
     pub fn set_permits(&mut self, now: Instant, permits: BTreeMap<Fingerprint, Permit>) {
         self.options.permits = Some(permits);
-        let may_stay = |id: &AssociationId, name: &str| self.permit(*id).is_some_and(|permit| permit.name == name);
+        let may_stay = |id: &AssociationId, name: &str| self.permit(*id).is_some_and(|permit| permit.fits(name));
         let has_to_go: Vec<ChannelId> = self
             .channels
             .iter()
@@ -49,7 +56,7 @@ impl Receiver {
     pub(super) fn name_guests(&mut self) {
         for place in 0..self.guests.len() {
             let nameless = self.guests[place].hello.as_ref().is_some_and(|hello| hello.name.is_empty());
-            let name = self.permit(self.guests[place].id).filter(|_| nameless).map(|permit| permit.name.clone());
+            let name = self.permit(self.guests[place].id).filter(|_| nameless).and_then(|permit| permit.name.clone());
             if let (Some(hello), Some(name)) = (&mut self.guests[place].hello, name) {
                 hello.name = name;
             }
