@@ -271,6 +271,13 @@ impl Client {
         true
     }
 
+    /// Asks for the place again, which another socket of this end may have taken meanwhile.
+    pub fn renew(&mut self, now: Instant) {
+        if self.tag.is_some() {
+            self.ask(now);
+        }
+    }
+
     /// Leaves the place; the last message is in [`poll`](Self::poll).
     pub fn leave(&mut self) {
         if let Some(tag) = self.tag.take() {

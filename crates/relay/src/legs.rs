@@ -42,6 +42,13 @@ impl Legs {
         self.all.insert(route.socket, (route, Client::new(now, credentials, leg, rng)));
     }
 
+    /// Asks for the place of a socket again.
+    pub fn renew(&mut self, now: Instant, socket: SocketId) {
+        if let Some((_, client)) = self.all.get_mut(&socket) {
+            client.renew(now);
+        }
+    }
+
     /// Leaves the place of a socket.
     pub fn remove(&mut self, socket: SocketId) {
         if let Some((route, mut client)) = self.all.remove(&socket) {

@@ -21,6 +21,7 @@ mod members;
 mod over;
 mod rate;
 mod server;
+mod ticket;
 mod wire;
 
 pub use address::{address_of, leg_of};
@@ -28,6 +29,7 @@ pub use client::{Client, ClientEvent, Credentials, Signer};
 pub use legs::{LegEvent, Legs};
 pub use over::Over;
 pub use server::{Admission, ClientReport, Keys, Relay, RelayOptions, RelayReport, Rights};
+pub use ticket::{Reach, Ticket, TicketError};
 pub use wire::{
     Circuit, Control, HEADER, Header, Leg, Malformed, Observed, OwnerSecret, Place, Proof, Reason, Registration, Side,
     Tag, signed,

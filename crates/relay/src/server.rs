@@ -6,6 +6,7 @@ use crate::rate::Bucket;
 use crate::wire::{Control, HEADER, Header, Observed, Proof, Reason, Registration, Side, Tag, signed};
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use core::time::Duration;
+use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ struct Account {
 }
 
 /// What one client's circuits carried.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ClientReport {
     /// Its name in the list, or its address.
     pub name: String,
@@ -101,7 +102,7 @@ pub struct ClientReport {
 }
 
 /// What a relay did so far.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct RelayReport {
     /// Addresses that are members now.
     pub members: usize,
