@@ -1,9 +1,11 @@
 //! One socket's place at a relay: asked for, kept, and asked for again when the relay has forgotten.
 
+use crate::straight::{Came, Straight, may_be_tried};
 use crate::wire::{Control, Header, Leg, Observed, Place, Proof, Reason, Registration, Tag, signed};
 use braidcast_core::{Instant, Rng};
 use core::time::Duration;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// A question is asked again after this long, the first [`EAGER`] times.
@@ -38,6 +40,8 @@ pub struct Credentials {
     pub place: Place,
     /// When this program began, in ms since 1970.
     pub epoch: u64,
+    /// See [`Registration::hidden`].
+    pub hidden: bool,
     /// The key, for an owner.
     pub signer: Option<Arc<dyn Signer>>,
 }
@@ -58,6 +62,8 @@ pub enum ClientEvent {
     Lost,
     /// The relay said no; it is asked again.
     Refused(Reason),
+    /// The other end's packets come straight from this address.
+    Straight(SocketAddr),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +81,7 @@ enum State {
 /// A place at a relay. Machines above see it through [`Legs`](crate::Legs).
 #[derive(Debug)]
 pub struct Client {
+    relay: SocketAddr,
     credentials: Credentials,
     leg: Leg,
     member: u64,
@@ -94,14 +101,17 @@ pub struct Client {
     events: VecDeque<ClientEvent>,
     /// It was said that it is refused.
     said: Option<Reason>,
+    straight: Straight,
     rng: Rng,
 }
 
 impl Client {
-    /// Asks for the place at `leg`, at once.
-    pub fn new(now: Instant, credentials: Credentials, leg: Leg, mut rng: Rng) -> Self {
+    /// Asks `relay` for the place at `leg`, at once.
+    pub fn new(now: Instant, relay: SocketAddr, credentials: Credentials, leg: Leg, mut rng: Rng) -> Self {
         let member = rng.u64();
+        let straight = Straight::new(credentials.place.circuit());
         let mut it = Self {
+            relay,
             credentials,
             leg,
             member,
@@ -115,6 +125,7 @@ impl Client {
             waiting: VecDeque::new(),
             events: VecDeque::new(),
             said: None,
+            straight,
             rng,
         };
         it.ask(now);
@@ -143,10 +154,11 @@ impl Client {
 
     fn register(&mut self, now: Instant, cookie: [u8; 16]) {
         let nonce = self.rng.u64();
-        let Credentials { place, epoch, signer } = &self.credentials;
+        let Credentials { place, epoch, hidden, signer } = &self.credentials;
         let message = signed(&cookie, nonce, place.circuit());
         let proof = signer.as_ref().and_then(|signer| signer.sign(&message));
-        let registration = Registration { place: *place, leg: self.leg, epoch: *epoch, member: self.member, proof };
+        let (leg, member) = (self.leg, self.member);
+        let registration = Registration { place: *place, leg, epoch: *epoch, member, hidden: *hidden, proof };
         self.state = State::Registering { nonce };
         self.next = now + AGAIN;
         self.send(&Control::Register { nonce, cookie, registration });
@@ -190,6 +202,11 @@ impl Client {
             }
             (Ok(Control::Kept { nonce }), State::Member { nonce: asked, .. }) if nonce == asked => self.is_heard(now),
             (Ok(Control::Unknown { tag }), State::Member { .. }) if Some(tag) == self.tag => self.lost(now),
+            (Ok(Control::Peer { tag, observed, .. }), _)
+                if Some(tag) == self.tag && may_be_tried(observed.0, self.relay) =>
+            {
+                self.straight.try_at(now, observed.0);
+            }
             _ => {}
         }
         None
@@ -222,9 +239,28 @@ impl Client {
         if self.active.is_some_and(|at| now.since(at) < ACTIVE) { WATCHFUL } else { IDLE }
     }
 
+    /// Takes what came from elsewhere than the relay. Returns a packet for the machine above, if it came from
+    /// the other end.
+    pub fn handle_straight<'a>(&mut self, from: SocketAddr, datagram: &'a [u8]) -> Option<&'a [u8]> {
+        match self.straight.handle(from, datagram) {
+            Came::Packet => Some(datagram),
+            Came::Proof => {
+                self.events.push_back(ClientEvent::Straight(from));
+                None
+            }
+            Came::Nothing => None,
+        }
+    }
+
+    /// The other end does not answer at this address any more.
+    pub fn forget_straight(&mut self, addr: SocketAddr) {
+        self.straight.forget(addr);
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if now < self.next(now) {
+        self.straight.handle_timeout(now);
+        if now < self.next_question(now) {
             return;
         }
         match (self.state, self.tag) {
@@ -241,6 +277,11 @@ impl Client {
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn next(&self, now: Instant) -> Instant {
+        let question = self.next_question(now);
+        self.straight.next().map_or(question, |at| at.min(question))
+    }
+
+    fn next_question(&self, now: Instant) -> Instant {
         match self.state {
             State::Member { unanswered: 0, .. } => self.heard + self.pause(now),
             _ => self.next,
@@ -288,6 +329,11 @@ impl Client {
     /// What goes to the relay next.
     pub fn poll(&mut self) -> Option<Vec<u8>> {
         self.out.pop_front()
+    }
+
+    /// What goes past the relay next, and to where.
+    pub fn poll_straight(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.straight.poll()
     }
 
     /// What happened, oldest first.

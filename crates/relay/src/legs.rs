@@ -39,13 +39,20 @@ impl Legs {
         let mut rng = self.rng.fork();
         // The first ones are owners'.
         let leg = leg.unwrap_or_else(|| Leg((rng.u32() & 0xffff) as u16 | 0x8000));
-        self.all.insert(route.socket, (route, Client::new(now, credentials, leg, rng)));
+        self.all.insert(route.socket, (route, Client::new(now, route.remote, credentials, leg, rng)));
     }
 
     /// Asks for the place of a socket again.
     pub fn renew(&mut self, now: Instant, socket: SocketId) {
         if let Some((_, client)) = self.all.get_mut(&socket) {
             client.renew(now);
+        }
+    }
+
+    /// The other end does not answer over `route` any more, which led straight to it.
+    pub fn forget_straight(&mut self, route: Route) {
+        if let Some((_, client)) = self.all.get_mut(&route.socket) {
+            client.forget_straight(route.remote);
         }
     }
 
@@ -99,7 +106,10 @@ impl Legs {
     }
 
     pub(crate) fn poll_transmit(&mut self, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let own = self.all.values_mut().find_map(|(route, client)| client.poll().map(|bytes| (*route, bytes)));
+        let own = self.all.values_mut().find_map(|(route, client)| {
+            let to_relay = client.poll().map(|bytes| (*route, bytes));
+            to_relay.or_else(|| client.poll_straight().map(|(to, bytes)| (Route::new(route.socket, to), bytes)))
+        });
         let (route, bytes) = own.or_else(|| self.last.pop_front())?;
         buf.clear();
         buf.extend_from_slice(&bytes);

@@ -21,6 +21,7 @@ mod members;
 mod over;
 mod rate;
 mod server;
+mod straight;
 mod ticket;
 mod wire;
 

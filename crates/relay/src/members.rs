@@ -38,6 +38,8 @@ pub(crate) struct Member {
     pub(crate) leg: Leg,
     pub(crate) epoch: u64,
     pub(crate) number: u64,
+    /// Nobody is told where it is.
+    pub(crate) hidden: bool,
     pub(crate) heard: Instant,
 }
 
@@ -105,6 +107,12 @@ impl Members {
         let pair = self.circuits.get(&circuit)?;
         let mut all = pair.members[from.other() as usize].iter().filter_map(|place| self.get(*place));
         all.find(|member| member.leg == leg)
+    }
+
+    /// Members of the side opposite `from`, `most` of them at most.
+    pub(crate) fn all_opposite(&self, circuit: Circuit, from: Side, most: usize) -> Vec<Member> {
+        let places = self.circuits.get(&circuit).map_or(&[][..], |pair| &pair.members[from.other() as usize]);
+        places.iter().filter_map(|place| self.get(*place)).take(most).cloned().collect()
     }
 
     fn get(&self, place: u16) -> Option<&Member> {

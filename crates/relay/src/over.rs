@@ -32,12 +32,16 @@ impl<M: Machine> Machine for Over<'_, M> {
             return self.machine.handle_datagram(now, datagram);
         };
         self.own = true;
-        // A socket that has a relay talks with nobody else.
-        if *relay == datagram.route
-            && let Some((leg, payload)) = client.handle(now, datagram.payload)
-        {
+        // A socket that has a relay talks with it, and with the other end if that gets through.
+        let came = if *relay == datagram.route {
+            client.handle(now, datagram.payload).map(|(leg, payload)| (address_of(leg), payload))
+        } else {
+            let from = datagram.route.remote;
+            client.handle_straight(from, datagram.payload).map(|payload| (from, payload))
+        };
+        if let Some((from, payload)) = came {
             self.own = false;
-            let route = Route::new(socket, address_of(leg));
+            let route = Route::new(socket, from);
             self.machine.handle_datagram(now, Datagram { route, payload, ..datagram });
         }
     }

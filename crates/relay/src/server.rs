@@ -3,7 +3,7 @@
 use crate::cookie::Cookies;
 use crate::members::{Member, Members, NotTaken, Payer};
 use crate::rate::Bucket;
-use crate::wire::{Control, HEADER, Header, Observed, Proof, Reason, Registration, Side, Tag, signed};
+use crate::wire::{Control, HEADER, Header, Leg, Observed, Proof, Reason, Registration, Side, Tag, signed};
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use core::time::Duration;
 use serde::Serialize;
@@ -20,6 +20,8 @@ const MOST_WAITING: usize = 8 << 20;
 const SPARE: usize = 256;
 /// Signatures that are checked in a second: each takes some 50 µs.
 const SIGNATURES: u32 = 1000;
+/// Of how many of the other side a member is told where they are.
+const MOST_INTRODUCED: usize = 8;
 /// Circuits of one address at a relay for all.
 const CIRCUITS_OF_ADDRESS: usize = 64;
 /// Clients that are counted, at a relay for all; those without a circuit make room.
@@ -305,6 +307,9 @@ impl Relay {
                     }
                 };
                 self.answer(route, &answer);
+                if let Control::Registered { tag, leg, .. } = answer {
+                    self.introduce(route, tag, leg, &registration);
+                }
             }
             Control::Keep { nonce, tag } => {
                 if let Some(member) = self.members.at(tag, route) {
@@ -327,7 +332,19 @@ impl Relay {
             | Control::Registered { .. }
             | Control::Refused { .. }
             | Control::Kept { .. }
+            | Control::Peer { .. }
+            | Control::Punch { .. }
             | Control::Unknown { .. } => self.totals.strange += 1,
+        }
+    }
+
+    /// Introduces a member that registered, and those opposite, to each other.
+    fn introduce(&mut self, route: Route, tag: Tag, leg: Leg, it: &Registration) {
+        let (circuit, side) = (it.place.circuit(), it.place.side());
+        let others = self.members.all_opposite(circuit, side, MOST_INTRODUCED);
+        for other in others.into_iter().filter(|other| !other.hidden && !it.hidden) {
+            self.answer(route, &Control::Peer { tag, leg: other.leg, observed: Observed(other.route.remote) });
+            self.answer(other.route, &Control::Peer { tag: other.tag, leg, observed: Observed(route.remote) });
         }
     }
 
@@ -350,8 +367,8 @@ impl Relay {
             }
         };
         self.open_account(now, &payer)?;
-        let (leg, epoch, number) = (it.leg, it.epoch, it.member);
-        let member = Member { tag: Tag::new(0), route, circuit, side, leg, epoch, number, heard: now };
+        let Registration { leg, epoch, member: number, hidden, .. } = *it;
+        let member = Member { tag: Tag::new(0), route, circuit, side, leg, epoch, number, hidden, heard: now };
         self.tick.get_or_insert(now + TICK);
         self.members.take(member, payer).map_err(|why| match why {
             NotTaken::Full => Reason::Full,

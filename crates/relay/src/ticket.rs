@@ -41,7 +41,7 @@ pub struct Ticket {
     pub circuit: Circuit,
     /// When it ends, in s since 1970.
     pub until: Option<u64>,
-    /// Where the receiver is reached, 1 to 16.
+    /// The places where the receiver is reached, 1 to 16.
     pub reached: Vec<Reach>,
 }
 

@@ -15,6 +15,8 @@ const MAGIC: [u8; 4] = *b"BrR\x01";
 const HELLO: usize = 40;
 /// Bytes of [`Control::Keep`], likewise.
 const KEEP: usize = 24;
+/// The bit of a registration's side that says [`Registration::hidden`].
+const HIDDEN: u8 = 0x80;
 /// The bit that makes a packet of what would be a message.
 const PACKET: u64 = 1 << 47;
 
@@ -79,6 +81,14 @@ impl fmt::Debug for OwnerSecret {
 /// The number of a circuit, which all who join it know.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Circuit(pub [u8; 16]);
+
+impl Circuit {
+    /// By which its ends know each other's [`Control::Punch`].
+    pub fn punch(&self) -> u64 {
+        let hash = Sha256::digest([&b"braidcast punch 1"[..], &self.0].concat());
+        hash.iter().take(8).fold(0, |word, byte| (word << 8) | u64::from(*byte))
+    }
+}
 
 /// What stands before a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,6 +178,8 @@ pub struct Registration {
     pub epoch: u64,
     /// A number of its own, by which it is known again at another address.
     pub member: u64,
+    /// The other side is not to be told where it is, and it is not told of the other side.
+    pub hidden: bool,
     /// For a relay that has a list.
     pub proof: Option<Proof>,
 }
@@ -267,6 +279,20 @@ pub enum Control {
         /// The member's.
         tag: Tag,
     },
+    /// From the relay: another leg is there, and may be reached straight on.
+    Peer {
+        /// Of the member that is told.
+        tag: Tag,
+        /// Of the other side.
+        leg: Leg,
+        /// Where the relay sees it.
+        observed: Observed,
+    },
+    /// From end to end, past the relay: opens the NATs before both, and shows that the other one gets through.
+    Punch {
+        /// [`Circuit::punch`], which nobody else knows.
+        token: u64,
+    },
 }
 
 /// Not a message of this version.
@@ -313,6 +339,11 @@ impl Control {
             7 => Self::Kept { nonce: reader.u64()? },
             8 => Self::Unknown { tag: read_tag(&mut reader)? },
             9 => Self::Leave { tag: read_tag(&mut reader)? },
+            10 => {
+                let (tag, leg) = (read_tag(&mut reader)?, Leg(reader.u16()?));
+                Self::Peer { tag, leg, observed: read_observed(&mut reader)? }
+            }
+            11 => Self::Punch { token: reader.u64()? },
             _ => return Err(Malformed),
         };
         if reader.is_empty() { Ok(it) } else { Err(Malformed) }
@@ -370,6 +401,16 @@ impl Control {
                 writer.u8(9);
                 write_tag(&mut writer, tag);
             }
+            Self::Peer { tag, leg, observed } => {
+                writer.u8(10);
+                write_tag(&mut writer, tag);
+                writer.u16(leg.0);
+                write_observed(&mut writer, observed);
+            }
+            Self::Punch { token } => {
+                writer.u8(11);
+                writer.u64(token);
+            }
         }
     }
 }
@@ -384,7 +425,8 @@ fn write_tag(writer: &mut Writer<'_>, tag: Tag) {
 }
 
 fn read_registration(reader: &mut Reader<'_>) -> Result<Registration, Malformed> {
-    let place = match (reader.u8()?, reader.array()?) {
+    let head = reader.u8()?;
+    let place = match (head & !HIDDEN, reader.array()?) {
         (0, secret) => Place::Owner(OwnerSecret(secret)),
         (1, circuit) => Place::Guest(Circuit(circuit)),
         _ => return Err(Malformed),
@@ -392,17 +434,18 @@ fn read_registration(reader: &mut Reader<'_>) -> Result<Registration, Malformed>
     let (leg, epoch, member) = (Leg(reader.u16()?), reader.u64()?, reader.u64()?);
     let proof =
         if reader.is_empty() { None } else { Some(Proof { public: reader.array()?, signature: reader.array()? }) };
-    Ok(Registration { place, leg, epoch, member, proof })
+    Ok(Registration { place, leg, epoch, member, hidden: head & HIDDEN != 0, proof })
 }
 
 fn write_registration(writer: &mut Writer<'_>, it: &Registration) {
+    let hidden = if it.hidden { HIDDEN } else { 0 };
     match &it.place {
         Place::Owner(secret) => {
-            writer.u8(0);
+            writer.u8(hidden);
             writer.bytes(&secret.0);
         }
         Place::Guest(circuit) => {
-            writer.u8(1);
+            writer.u8(1 | hidden);
             writer.bytes(&circuit.0);
         }
     }
@@ -449,9 +492,11 @@ mod tests {
             leg: Leg(3),
             epoch: 5,
             member: 6,
+            hidden: true,
             proof: Some(Proof { public: [1; 32], signature: [2; 64] }),
         };
-        let owner = Registration { place: Place::Owner(OwnerSecret([9; 16])), proof: None, ..registration };
+        let owner =
+            Registration { place: Place::Owner(OwnerSecret([9; 16])), hidden: false, proof: None, ..registration };
         let observed = |text: &str| Observed(text.parse().unwrap());
         vec![
             Control::Hello { nonce: 1 },
@@ -465,6 +510,8 @@ mod tests {
             Control::Kept { nonce: 1 },
             Control::Unknown { tag },
             Control::Leave { tag },
+            Control::Peer { tag, leg: Leg(3), observed: observed("192.0.2.1:9") },
+            Control::Punch { token: 1 },
         ]
     }
 

@@ -31,8 +31,11 @@ fn cookie(relay: &mut Relay, now: Instant, from: SocketAddr) -> [u8; 16] {
 /// Registers as a new member would; the answer.
 fn register(relay: &mut Relay, now: Instant, from: SocketAddr, place: Place, leg: u16, member: u64) -> Control {
     let cookie = cookie(relay, now, from);
-    let registration = Registration { place, leg: Leg(leg), epoch: 1, member, proof: None };
-    one(&ask(relay, now, from, &write(Control::Register { nonce: 4, cookie, registration })))
+    let registration = Registration { place, leg: Leg(leg), epoch: 1, member, hidden: false, proof: None };
+    let mut answers = ask(relay, now, from, &write(Control::Register { nonce: 4, cookie, registration }));
+    // Members are told of each other besides.
+    answers.retain(|(_, bytes)| !matches!(Control::read(bytes), Ok(Control::Peer { .. })));
+    one(&answers)
 }
 
 fn tag(answer: Control) -> Tag {
@@ -58,12 +61,12 @@ fn a_hundred_thousand_that_never_answer_are_not_remembered() {
 }
 
 #[test]
-fn a_registration_is_of_no_use_from_elsewhere_or_later() {
+fn a_registration_is_worthless_from_elsewhere_or_later() {
     let (mut it, (secret, circuit)) = (relay(Admission::Open(None)), owner());
     let [a, b] = ["192.0.2.1:1", "192.0.2.2:1"].map(addr);
     let cookie = cookie(&mut it, Instant::ZERO, a);
     let place = Place::Owner(secret);
-    let registration = Registration { place, leg: Leg(0), epoch: 1, member: 1, proof: None };
+    let registration = Registration { place, leg: Leg(0), epoch: 1, member: 1, hidden: false, proof: None };
     let bytes = write(Control::Register { nonce: 1, cookie, registration });
     assert!(ask(&mut it, Instant::ZERO, b, &bytes).is_empty());
     assert!(ask(&mut it, Instant::from_millis(60_000), a, &bytes).is_empty());
@@ -76,7 +79,7 @@ fn a_registration_is_of_no_use_from_elsewhere_or_later() {
 }
 
 #[test]
-fn a_tag_that_was_overheard_is_of_no_use_at_another_address() {
+fn a_tag_that_was_overheard_is_worthless_at_another_address() {
     let (mut it, (secret, circuit)) = (relay(Admission::Open(None)), owner());
     let [a, b, c] = ["192.0.2.1:1", "192.0.2.2:1", "192.0.2.3:1"].map(addr);
     let now = Instant::ZERO;
@@ -143,7 +146,7 @@ fn a_list_lets_in_who_signs_and_closes_what_is_taken_off_it() {
             signature[..message.len()].copy_from_slice(&message);
             Proof { public: [key; 32], signature }
         });
-        let registration = Registration { place, leg: Leg(0), epoch: 1, member: 1, proof };
+        let registration = Registration { place, leg: Leg(0), epoch: 1, member: 1, hidden: false, proof };
         one(&ask(it, now, a, &write(Control::Register { nonce: 8, cookie, registration })))
     };
     let refused =
@@ -184,7 +187,7 @@ proptest! {
                     nonce: word,
                     cookie: [who; 16],
                     registration: Registration {
-                        place: Place::Guest(Circuit([who; 16])), leg: Leg(1), epoch: word, member: word, proof: None,
+                        place: Place::Guest(Circuit([who; 16])), leg: Leg(1), epoch: word, member: word, hidden: false, proof: None,
                     },
                 }),
                 _ => bytes,

@@ -38,13 +38,18 @@ pub(crate) fn drain<M: Machine>(machine: &mut M, now: Instant) -> Vec<(Transmit,
 pub(crate) struct Above {
     pub(crate) out: VecDeque<(Route, Vec<u8>, Option<usize>)>,
     pub(crate) came: Vec<(Leg, Vec<u8>)>,
+    /// Past the relay.
+    pub(crate) straight: Vec<(SocketAddr, Vec<u8>)>,
 }
 
 impl Machine for Above {
     type Event = ();
 
     fn handle_datagram(&mut self, _: Instant, datagram: Datagram<'_>) {
-        self.came.push((leg_of(datagram.route.remote).expect("a leg"), datagram.payload.to_vec()));
+        match leg_of(datagram.route.remote) {
+            Some(leg) => self.came.push((leg, datagram.payload.to_vec())),
+            None => self.straight.push((datagram.route.remote, datagram.payload.to_vec())),
+        }
     }
 
     fn handle_timeout(&mut self, _: Instant) {}
@@ -86,9 +91,15 @@ impl End {
         (seed, epoch): (u64, u64),
     ) -> Self {
         let mut legs = Legs::new(Rng::from_seed(seed));
-        let credentials = Credentials { place, epoch, signer: None };
+        let credentials = Credentials { place, epoch, hidden: false, signer: None };
         legs.add(now, Route::new(SocketId(0), addr(RELAY)), credentials, leg.map(Leg));
         Self { legs, above: Above::default(), outside: addr(outside), events: Vec::new() }
+    }
+
+    /// Asks anew, and is not to be told of.
+    pub(crate) fn hide(&mut self, now: Instant, place: Place, leg: u16) {
+        let credentials = Credentials { place, epoch: 1, hidden: true, signer: None };
+        self.legs.add(now, Route::new(SocketId(0), addr(RELAY)), credentials, Some(Leg(leg)));
     }
 
     pub(crate) fn send(&mut self, leg: Leg, bytes: &[u8]) {
@@ -102,29 +113,41 @@ pub(crate) struct World {
     /// `None`: it does not run.
     pub(crate) relay: Option<Relay>,
     pub(crate) ends: Vec<End>,
+    /// What one end sends to the address at which the relay sees the other one arrives.
+    pub(crate) nats_let_through: bool,
 }
 
 impl World {
     pub(crate) fn new(ends: Vec<End>) -> Self {
-        Self { now: Instant::ZERO, relay: Some(relay(Admission::Open(None))), ends }
+        Self { now: Instant::ZERO, relay: Some(relay(Admission::Open(None))), ends, nats_let_through: false }
     }
 
     /// Moves what there is until nobody has anything to say.
     pub(crate) fn settle(&mut self) {
         for _ in 0..1000 {
             let mut any = false;
+            let mut straight = Vec::new();
             for end in &mut self.ends {
                 for (transmit, bytes) in drain(&mut end.legs.over(&mut end.above), self.now) {
                     any = true;
-                    assert_eq!(transmit.route.remote, addr(RELAY), "it talks with its relay alone");
+                    if transmit.route.remote != addr(RELAY) {
+                        straight.push((end.outside, transmit, bytes));
+                        continue;
+                    }
                     if let Some(relay) = &mut self.relay {
                         let route = Route::new(SocketId(0), end.outside);
                         relay.handle_datagram(self.now, Datagram { route, ecn: transmit.ecn, payload: &bytes });
                     }
                 }
             }
-            let Some(relay) = &mut self.relay else { return };
-            for (transmit, bytes) in drain(relay, self.now) {
+            for (from, transmit, bytes) in straight.drain(..).filter(|_| self.nats_let_through) {
+                let to = self.ends.iter_mut().find(|end| end.outside == transmit.route.remote);
+                let Some(End { legs, above, .. }) = to else { continue };
+                let route = Route::new(SocketId(0), from);
+                legs.over(above).handle_datagram(self.now, Datagram { route, ecn: transmit.ecn, payload: &bytes });
+            }
+            let from_relay = self.relay.as_mut().map(|relay| drain(relay, self.now)).unwrap_or_default();
+            for (transmit, bytes) in from_relay {
                 any = true;
                 let to = self.ends.iter_mut().find(|end| end.outside == transmit.route.remote);
                 let Some(End { legs, above, .. }) = to else { continue };

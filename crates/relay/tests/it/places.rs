@@ -173,3 +173,47 @@ fn what_is_no_packet_of_a_member_is_answered_with_less_or_not_at_all() {
         assert_eq!(answers.is_empty(), len < 11);
     }
 }
+
+#[test]
+fn ends_whose_nats_let_them_through_go_past_the_relay() {
+    let mut world = pair();
+    world.nats_let_through = true;
+    world.pass(SECOND);
+    let [there, here] = [0, 1].map(|end| world.ends[end].outside);
+    assert!(world.ends[1].events.contains(&ClientEvent::Straight(there)), "{:?}", world.ends[1].events);
+    assert!(world.ends[0].events.contains(&ClientEvent::Straight(here)), "{:?}", world.ends[0].events);
+    let route = braidcast_core::Route::new(braidcast_core::SocketId(0), there);
+    world.ends[1].above.out.push_back((route, b"straight on".to_vec(), None));
+    world.relay = None;
+    world.settle();
+    assert_eq!(world.ends[0].above.straight, [(here, b"straight on".to_vec())], "as it was, without the 8 bytes");
+}
+
+#[test]
+fn nothing_from_elsewhere_than_relay_and_other_end_comes_in() {
+    let mut world = pair();
+    world.pass(SECOND);
+    let stranger = braidcast_core::Route::new(braidcast_core::SocketId(0), addr("198.51.100.77:1"));
+    let End { legs, above, .. } = &mut world.ends[0];
+    for payload in [&b"hello"[..], &[0x80; 100], &[0; 40]] {
+        let datagram = braidcast_core::Datagram { route: stranger, ecn: braidcast_core::Ecn::NotEct, payload };
+        legs.over(above).handle_datagram(world.now, datagram);
+    }
+    assert!(drain(&mut legs.over(above), world.now).is_empty() && above.straight.is_empty() && above.came.is_empty());
+}
+
+#[test]
+fn who_hides_is_told_to_nobody_and_told_of_nobody() {
+    for hides in [0, 1] {
+        let (mut world, (secret, circuit)) = (pair(), owner());
+        let place = if hides == 0 { Place::Owner(secret) } else { Place::Guest(circuit) };
+        world.ends[hides].hide(world.now, place, 0);
+        world.nats_let_through = true;
+        world.pass(SECOND * 3);
+        let straight = |end: &End| end.events.iter().any(|it| matches!(it, ClientEvent::Straight(_)));
+        assert!(!world.ends.iter().any(straight), "{hides}");
+        world.ends[1].send(Leg(0), b"by the relay");
+        world.pass(SECOND);
+        assert_eq!(came(&mut world.ends[0].above), [b"by the relay"]);
+    }
+}
