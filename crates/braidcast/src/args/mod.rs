@@ -17,6 +17,7 @@ pub(crate) mod one_path;
 mod perf;
 pub(crate) mod rates;
 mod receive;
+mod relay;
 pub(crate) mod rtmp;
 mod scheme;
 mod send;
@@ -35,6 +36,7 @@ pub(crate) use key::{KeyArgs, KeyCommand, SharedArgs};
 pub(crate) use lab::{LabArgs, LabCheckArgs, LabClipArgs, LabCommand, LabKind, LabListArgs, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
+pub(crate) use relay::RelayArgs;
 pub(crate) use send::{SendArgs, StreamArgs};
 pub(crate) use survey::{LabSurveyArgs, SurveyEncoder};
 pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     Encode(Box<EncodeArgs>),
     /// Carry any application's UDP, at a fair rate over DCCP, or over several networks over SCTP
     Tunnel(Box<TunnelArgs>),
+    /// Let two ends meet that nobody can call: pass on between them what it cannot read
+    Relay(RelayArgs),
     /// Make keys for --key
     Key(KeyArgs),
     /// Measure throughput and latency

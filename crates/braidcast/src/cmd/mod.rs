@@ -42,6 +42,8 @@ mod rates;
 #[cfg(target_os = "linux")]
 mod receive;
 #[cfg(target_os = "linux")]
+mod relay;
+#[cfg(target_os = "linux")]
 pub(crate) mod security;
 #[cfg(target_os = "linux")]
 mod send;
@@ -79,6 +81,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Receive(args) => receive::run(&args, &common),
         #[cfg(target_os = "linux")]
         Command::Tunnel(args) => tunnel::run(&args, &common),
+        #[cfg(target_os = "linux")]
+        Command::Relay(args) => relay::run(&args, &common),
         #[cfg(target_os = "linux")]
         Command::Key(args) => key::run(&args, common.json),
         #[cfg(target_os = "linux")]

@@ -19,6 +19,7 @@ help! {
     encode: "encode --help",
     receive: "receive --help",
     emulate: "emulate --help",
+    relay: "relay --help",
     perf: "perf --help",
     perf_server: "perf server --help",
     perf_client: "perf client --help",

@@ -12,9 +12,9 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicU64;
 
 /// The media type of the older text format, which every collector takes.
-pub(super) const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(crate) const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// And of OpenMetrics.
-pub(super) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Labels = Vec<(&'static str, String)>;
 type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
@@ -36,8 +36,12 @@ pub(super) fn open_metrics(figures: &Figures) -> String {
 /// The same in Prometheus' own older format, where a counter's name, not its family's, has `_total`
 /// and there is no end marker.
 pub(super) fn classic(figures: &Figures) -> String {
+    in_classic_form(&open_metrics(figures))
+}
+
+/// The same of any figures.
+pub(crate) fn in_classic_form(whole: &str) -> String {
     let mut out = String::new();
-    let whole = open_metrics(figures);
     let counters: Vec<&str> =
         whole.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
     for line in whole.lines().filter(|line| *line != "# EOF") {

@@ -5,7 +5,7 @@ mod background;
 mod figures;
 mod load;
 mod meter;
-mod metrics;
+pub(crate) mod metrics;
 mod pcap;
 mod plain;
 mod purpose;

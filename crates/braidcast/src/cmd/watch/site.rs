@@ -137,7 +137,7 @@ impl Site for Pages {
 }
 
 /// Serves `pages` at `addr`, if need be to those who know `password`; `flag` asked for it.
-pub(crate) fn serve(addr: SocketAddr, password: Option<Password>, pages: Pages, flag: &str) -> Outcome<SocketAddr> {
+pub(crate) fn serve(addr: SocketAddr, password: Option<Password>, pages: impl Site, flag: &str) -> Outcome<SocketAddr> {
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let names = vec![format!("{node}.local"), node];
     // Capabilities belong to a thread, and those of the server need none: the port is bound.
