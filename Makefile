@@ -30,7 +30,7 @@ CHAOS_HOURS ?= 24
 CHAOS_MINUTES ?= 60
 
 # Crates whose unit tests `make quick` runs.
-QUICK := $(foreach crate,core queue fec cc mpath rate media secure sctp dccp sim session trace viz lab,--package braidcast-$(crate))
+QUICK := $(foreach crate,core queue fec cc mpath rate media secure relay sctp dccp sim session trace viz lab,--package braidcast-$(crate))
 
 # What `make survey` draws. Constants are chosen on even seeds and judged on odd ones.
 SETS ?= 60

@@ -32,7 +32,7 @@ Begin with `braidcast demo`; `braidcast` alone says how to stream.
         path: &["send"],
         args: &[
             ("input", "A FILE, - for stdin, udp://HOST:PORT to listen on, or srt://:PORT for who calls"),
-            ("to", "Where `braidcast receive` is reached"),
+            ("to", "Where `braidcast receive` is reached, or its ticket: @FILE"),
             ("via", "Networks to use at once: wlan0,wwan0"),
             ("latency", "From capture to playout [default: 500ms]"),
             ("reliable", "All of a file in order, however long it takes"),
@@ -57,6 +57,7 @@ Examples:
             ("listen", "The UDP port to listen at: 9000"),
             ("output", "A FILE, - for stdout, udp://HOST:PORT or srt://HOST:PORT; several get all of it"),
             ("from", "Call a sender that waits (`send --at`) in place of listening"),
+            ("relay", "Meet the sender at a relay, and print the ticket that it needs"),
             ("keep", "Wait for the next sender when a stream ends"),
             ("accept", "Several senders: each NAME to its OUTPUT"),
             ("segment", "A new file each 10min, for example"),

@@ -26,6 +26,29 @@ pub(crate) enum KeyCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Show a ticket that lasts, for `braidcast receive --ticket=NAME`; make it if there is none of that name
+    Ticket {
+        /// What you call it
+        #[arg(value_name = "NAME", value_parser = values::ticket_name)]
+        name: String,
+        /// Relay at which the receiver is met (`braidcast relay`); several with commas, or repeated
+        #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer)]
+        relay: Vec<values::Remote>,
+        /// Address at which the receiver listens, as senders reach it; several with commas, or repeated
+        #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer)]
+        to: Vec<values::Remote>,
+        /// The last day on which it is good: 2027-01-31
+        #[arg(long, value_name = "DATE", value_parser = values::date)]
+        until: Option<jiff::civil::Date>,
+    },
+    /// List the tickets that last
+    Tickets,
+    /// Delete a ticket: who has it is let in no more, and a stream by it ends
+    Revoke {
+        /// What you call it
+        #[arg(value_name = "NAME", value_parser = values::ticket_name)]
+        name: String,
+    },
 }
 
 /// A secret as it was typed. Wiped when dropped, and never printed.

@@ -4,6 +4,7 @@ pub(crate) mod advice;
 pub(crate) mod brief;
 pub(crate) mod dccp;
 mod demo;
+pub(crate) mod destination;
 mod emulate;
 mod encode;
 pub(crate) mod entrances;

@@ -37,23 +37,36 @@ Examples:
   braidcast receive 9000 --accept cam1=one.ts --accept cam2=udp://127.0.0.1:5002 --keep
   braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep
   braidcast receive 9000,srtla://:5000?latency=1500ms show.ts
-  braidcast receive --from camera.example:9000 --via wlan0,wwan0 show.ts")]
+  braidcast receive --from camera.example:9000 --via wlan0,wwan0 show.ts
+  braidcast receive --relay relay.example:9000 show.ts")]
 pub(crate) struct ReceiveArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; or srt://:PORT,
     /// srtla://:PORT (phones that bond), rtp://:PORT or rtmp://:PORT/APP/KEY for who speaks that; several with commas
-    #[arg(value_name = "LISTEN", value_parser = first, required_unless_present = "from")]
+    #[arg(value_name = "LISTEN", value_parser = first, required_unless_present_any = ["from", "relay"])]
     pub(crate) listen: Option<First>,
-    /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT for
-    /// who calls; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S are the
-    /// time when it begins
-    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from"], conflicts_with = "accept")]
+    /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT
+    /// for who calls; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S
+    /// are the time when it begins
+    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from", "relay"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
     /// Call the sender that waits there (`send --at`) in place of listening: for a receiver behind a NAT. There is no
     /// LISTEN then. Several with commas, or repeated, are as many paths
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, help_heading = "Paths")]
     pub(crate) from: Vec<Remote>,
-    /// Networks to call from, with --from: interfaces or local addresses. Several with commas, or repeated, are as
-    /// many paths [default: as the system routes]
+    /// Meet the sender at this relay (`braidcast relay`) in place of listening, and print the ticket that it needs:
+    /// for two ends that nobody can call. There is no LISTEN then. Several with commas, or repeated, are as many
+    /// paths
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with = "from", help_heading = "Paths")]
+    pub(crate) relay: Vec<Remote>,
+    /// Private key by which a relay with a list knows this end, made by `braidcast key identity`. It is for the relay
+    /// alone
+    #[arg(long, value_name = "FILE", requires = "relay", help_heading = "Paths")]
+    pub(crate) relay_key: Option<PathBuf>,
+    /// Keep this end's addresses from the other one: everything goes by the relay, and no path past it is looked for
+    #[arg(long, requires = "relay", help_heading = "Paths")]
+    pub(crate) relay_only: bool,
+    /// Networks to call from, with --from and --relay: interfaces or local addresses. Several with commas, or
+    /// repeated, are as many paths [default: as the system routes]
     #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, help_heading = "Paths")]
     pub(crate) via: Vec<Via>,
     /// Take a stream of this name (`send --name`) to this output, beside the others; repeat for more
@@ -86,6 +99,11 @@ pub(crate) struct ReceiveArgs {
     /// max-rate=5mbit, until=2027-01-31. SIGHUP reads it again
     #[arg(long, value_name = "FILE", requires = "own", conflicts_with_all = ["accept", "peer_key"], help_heading = "Security")]
     pub(crate) authorized: Option<PathBuf>,
+    /// Print a ticket, with which alone `braidcast send --to braid:…` reaches this receiver, and take nobody
+    /// without it. It is good for this run; --ticket=NAME is one that lasts, and is kept in your folder for
+    /// configuration: `braidcast key ticket` makes, shows and revokes such
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = values::maybe_ticket, conflicts_with_all = ["from", "authorized", "key", "key_file", "peer_key", "identity", "cert", "plain"], help_heading = "Security")]
+    pub(crate) ticket: Option<String>,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
     /// Write a line of CSV for each frame: when it was captured, when it arrived, whether it was on time
@@ -104,10 +122,10 @@ impl ReceiveArgs {
     /// Returns what LISTEN says, unless this end calls, and the outputs given by position: with
     /// `--from` all positions are.
     pub(crate) fn places(&self) -> Outcome<(Option<Entrances>, Vec<Output>)> {
-        if self.from.is_empty() {
+        if self.from.is_empty() && self.relay.is_empty() {
             if !self.via.is_empty() {
                 return Err(Failure::usage(
-                    "--via is for --from: a receiver that listens takes what comes over any network",
+                    "--via is for --from and --relay: a receiver that listens takes what comes over any network",
                     "leave out --via, or write LISTEN as ADDR:PORT to choose one address",
                 ));
             }

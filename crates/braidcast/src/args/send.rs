@@ -1,6 +1,7 @@
+use super::destination::{self, To};
 use super::one_path;
 use super::rates::{self, RateArgs};
-use super::values::{self, Input, Listen, Remote};
+use super::values::{self, Input, Listen};
 use super::via::{Via, via};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
@@ -23,7 +24,8 @@ Examples:
   ffmpeg -i … -f mpegts - | braidcast send - --to home.example:9000 --via wlan0,wwan0
   braidcast send udp://127.0.0.1:5000 --to 192.0.2.1:9000,192.0.2.1:9001
   braidcast send 'srt://:5000?passphrase=@srt.key&latency=200' --to home.example:9000
-  braidcast send camera.ts --at 9000")]
+  braidcast send camera.ts --at 9000
+  braidcast send camera.ts --to @ticket.txt --via wlan0,wwan0")]
 pub(crate) struct SendArgs {
     /// What to send: a FILE, - for stdin, udp://HOST:PORT to listen on, srt://:PORT or srtla://:PORT for who calls,
     /// or srt://HOST:PORT to call. MPEG-TS is recognised; a FILE of it is played at its own speed unless --reliable
@@ -39,13 +41,18 @@ pub(crate) struct StreamArgs {
     /// Name of this stream, for a receiver that serves several: see `receive --accept`
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     pub(crate) name: Option<String>,
-    /// Address of `braidcast receive`, as this path reaches it; several with commas, or repeated, are as many paths
-    #[arg(help_heading = "Paths", long, required_unless_present = "at", value_delimiter = ',', value_name = "HOST:PORT", value_parser = values::peer)]
-    pub(crate) to: Vec<Remote>,
+    /// Address of `braidcast receive`, as this path reaches it; several with commas, or repeated, are as many
+    /// paths. Or a ticket, braid:…, which `braidcast receive --ticket` prints; @FILE reads it from FILE, so that
+    /// `ps` does not show it
+    #[arg(help_heading = "Paths", long, required_unless_present = "at", value_delimiter = ',', value_name = "HOST:PORT", value_parser = destination::to)]
+    pub(crate) to: Vec<To>,
     /// Networks to send from: interfaces or local addresses. Several with commas, or repeated, are as many paths.
     /// 'wwan0?name=O2&max=5mbit' calls one as you do, and sends it no more [default: as the system routes]
-    #[arg(help_heading = "Paths", long, short = 'i', value_name = "IFACE|ADDR[?name=NAME&max=RATE]", value_delimiter = ',', value_parser = via)]
+    #[arg(help_heading = "Paths", long, short = 'i', value_name = "IFACE|ADDR[?KEY=…]", value_delimiter = ',', value_parser = via)]
     pub(crate) via: Vec<Via>,
+    /// With a ticket by a relay: keep this end's addresses from the other one, so that everything goes by the relay
+    #[arg(help_heading = "Paths", long, conflicts_with = "at")]
+    pub(crate) relay_only: bool,
     /// Wait at this port for `braidcast receive --from` to call, in place of dialing: for a sender whose port can be
     /// reached. PORT, or ADDR:PORT; several with commas
     #[arg(help_heading = "Paths", long, value_name = "PORT", value_parser = values::listen, conflicts_with_all = ["to", "via"])]
@@ -53,8 +60,8 @@ pub(crate) struct StreamArgs {
     /// End if no receiver has answered for this long; never: keep trying
     #[arg(help_heading = "Paths", long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,
-    /// End when the receiver's user or its output ends, or another sender is being received [default: go on trying, as
-    /// a live stream comes from where nobody may be to start it again]
+    /// End when the receiver's user or its output ends, or another sender is being received [default: go on trying,
+    /// as a live stream comes from where nobody may be to start it again]
     #[arg(help_heading = "Paths", long, conflicts_with = "reliable")]
     pub(crate) end_with_receiver: bool,
     /// End-to-end delay: each frame is played this long after its capture; a frame that would come later is dropped

@@ -446,6 +446,25 @@ pub(crate) fn fingerprint(text: &str) -> Result<Fingerprint, String> {
         .map_err(|()| "a fingerprint has 64 hexadecimal digits; `braidcast key identity FILE` prints it".to_owned())
 }
 
+/// Of a ticket that lasts: it names a file.
+pub(crate) fn ticket_name(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if (1..=32).contains(&text.len()) && text.chars().all(fits) {
+        return Ok(text.to_owned());
+    }
+    Err("a ticket's name has 1 to 32 letters, digits, - and _: write for example cam1".into())
+}
+
+/// The same, or nothing.
+pub(crate) fn maybe_ticket(text: &str) -> Result<String, String> {
+    if text.is_empty() { Ok(String::new()) } else { ticket_name(text) }
+}
+
+/// A day.
+pub(crate) fn date(text: &str) -> Result<jiff::civil::Date, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a date; write it as 2027-01-31"))
+}
+
 /// What a passphrase is for.
 pub(crate) fn key_name(text: &str) -> Result<String, String> {
     let fits = (1..=64).contains(&text.len()) && !text.chars().any(char::is_control);

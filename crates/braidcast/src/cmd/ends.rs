@@ -2,24 +2,46 @@
 
 use super::links::{Change, Links};
 use super::paths::Plan;
+use super::through::Through;
 use crate::args::values::Listen;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use braidcast_core::{Instant, Route, SocketId};
-use braidcast_driver::{Carrier, Driver};
+use braidcast_core::{Instant, Machine, Route, SocketId};
+use braidcast_driver::{Carrier, Driver, Wake};
+use braidcast_relay::{ClientEvent, leg_of};
 use braidcast_sctp::JoinError;
 use braidcast_session::{PathReport, StartError};
+use std::io;
 
 /// Who dials and who sends are two separate choices: either end has either kind.
-pub(crate) enum Ends {
-    Dialed(Links),
-    Called,
+pub(crate) struct Ends {
+    /// Sockets that dial, the other end or a relay.
+    links: Option<Links>,
+    /// The other end dials, here or to a relay.
+    called: bool,
+    through: Option<Through>,
 }
 
 impl Ends {
     /// Opens a socket for each path that this end dials over.
     pub(crate) fn dial(plans: Vec<Plan>, driver: &mut Driver, live: &Live) -> Outcome<Self> {
-        Links::open(plans, Carrier::Udp, driver, live).map(Self::Dialed)
+        let links = Links::open(plans, Carrier::Udp, driver, live)?;
+        Ok(Self { links: Some(links), called: false, through: None })
+    }
+
+    /// The same where paths lead to relays. If it `is_called`, the other end joins it there.
+    pub(crate) fn meet(
+        plans: Vec<Plan>,
+        mut through: Through,
+        is_called: bool,
+        driver: &mut Driver,
+        live: &Live,
+    ) -> Outcome<Self> {
+        let links = Links::open(plans, Carrier::Udp, driver, live)?;
+        for route in links.routes() {
+            through.join(driver.now(), route, links.name(route.socket));
+        }
+        Ok(Self { links: Some(links), called: is_called, through: Some(through) })
     }
 
     /// Opens the ports where this end is called, and returns their addresses. `flag`: what named them.
@@ -31,118 +53,242 @@ impl Ends {
                 .map_err(|e| Failure::new(e.to_string(), format!("choose another {flag}")))?;
             locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
         }
-        Ok((Self::Called, locals))
+        Ok((Self { links: None, called: true, through: None }, locals))
     }
 
     /// Returns `true` if the other end dials.
     pub(crate) const fn is_called(&self) -> bool {
-        matches!(self, Self::Called)
+        self.called
     }
 
     /// The routes that can be used now; none where the other end dials.
     pub(crate) fn routes(&self) -> Vec<Route> {
-        match self {
-            Self::Dialed(links) => links.routes(),
-            Self::Called => Vec::new(),
-        }
+        let links = self.links.iter().filter(|_| !self.called);
+        links.flat_map(Links::routes).map(|route| self.inside(route)).collect()
+    }
+
+    /// A route of a socket as the session knows it.
+    fn inside(&self, route: Route) -> Route {
+        self.through.as_ref().map_or(route, |through| through.inside(route))
+    }
+
+    /// A route of the session as its socket has it.
+    fn outside(&self, route: Route) -> Route {
+        self.through.as_ref().map_or(route, |through| through.outside(route))
     }
 
     /// The rate limit of the path of `route`, bits per second.
     pub(crate) fn limit(&self, route: Route) -> Option<u64> {
-        match self {
-            Self::Dialed(links) => links.limit(route),
-            Self::Called => None,
-        }
+        self.links.as_ref()?.limit(route)
     }
 
     /// The name of a path, for sentences.
     pub(crate) fn name(&self, route: Route) -> String {
-        match self {
-            Self::Dialed(links) => links.name(route.socket).to_owned(),
-            Self::Called => format!("path from {}", route.remote),
+        match (&self.links, leg_of(route.remote)) {
+            (Some(links), leg) if !self.called => self.straight_or_not(links, route.socket, leg.is_some()),
+            (Some(links), Some(leg)) => format!("path {} by {}", leg.0, links.name(route.socket)),
+            _ => format!("path from {}", route.remote),
         }
     }
 
     /// The name of a path, for tables.
     pub(crate) fn path_name(&self, path: &PathReport) -> String {
-        match self {
-            Self::Dialed(links) => links.name(SocketId(path.socket)).to_owned(),
-            Self::Called => path.remote.clone(),
+        let leg = path.remote.parse().ok().and_then(leg_of);
+        match (&self.links, leg) {
+            (Some(links), leg) if !self.called => self.straight_or_not(links, SocketId(path.socket), leg.is_some()),
+            (Some(links), Some(leg)) => format!("{} by {}", leg.0, links.name(SocketId(path.socket))),
+            _ => path.remote.clone(),
         }
+    }
+
+    /// The name of a path that this end dials, and that it goes past a relay, if it does.
+    fn straight_or_not(&self, links: &Links, socket: SocketId, by_relay: bool) -> String {
+        let name = links.name(socket);
+        let has_relay = self.through.as_ref().is_some_and(|through| through.has(name));
+        format!("{name}{}", if has_relay && !by_relay { " straight" } else { "" })
     }
 
     /// Returns `true` if the other end answers over every path that can be used now, as far as is
     /// known here.
     pub(crate) fn are_up(&self) -> bool {
-        match self {
-            Self::Dialed(links) => links.are_up(),
-            Self::Called => false,
-        }
+        !self.called && self.links.as_ref().is_some_and(Links::are_up)
     }
 
     /// Returns `true` if the path of `route` goes on by another way.
     pub(crate) fn has_another(&self, route: Route) -> bool {
-        matches!(self, Self::Dialed(links) if links.has_another(route))
+        // One past the relay takes the place of the one by it, and the other way round.
+        let by_relay = self.through.as_ref().is_some_and(|through| through.legs.relay(route.socket).is_some());
+        !self.called && (by_relay || self.links.as_ref().is_some_and(|links| links.has_another(route)))
     }
 
     /// Says once what the kernel knows of paths over which nobody answers.
     pub(crate) fn tell_troubles(&mut self, driver: &Driver, live: &Live) {
-        if let Self::Dialed(links) = self {
+        if let Some(links) = &mut self.links {
             links.tell_troubles(driver, live);
         }
     }
 
     /// Why nobody can be there, if the kernel knows that of every path.
     pub(crate) fn refusal(&self, driver: &Driver) -> Option<String> {
-        match self {
-            Self::Dialed(links) => links.refusal(driver),
-            Self::Called => None,
-        }
+        self.links.as_ref()?.refusal(driver)
     }
 
     /// When [`tend`](Self::tend) has something to do.
     pub(crate) fn next(&self) -> Option<Instant> {
-        match self {
-            Self::Dialed(links) => links.next(),
-            Self::Called => None,
-        }
+        let again = self.through.as_ref().and_then(Through::next);
+        self.links.as_ref()?.next().into_iter().chain(again).min()
     }
 
     /// The other end does not answer over `route` any more.
     pub(crate) fn down(&mut self, now: Instant, route: Route) {
-        if let Self::Dialed(links) = self {
+        self.through.iter_mut().for_each(|through| through.down(route));
+        let route = self.outside(route);
+        if let Some(links) = self.links.as_mut().filter(|_| !self.called) {
             links.down(now, route);
         }
     }
 
     /// It does not answer at all any more.
     pub(crate) fn all_down(&mut self, now: Instant) {
-        if let Self::Dialed(links) = self {
+        self.through.iter_mut().for_each(Through::all_down);
+        if let Some(links) = self.links.as_mut().filter(|_| !self.called) {
             links.all_down(now);
         }
     }
 
     /// The interfaces or routes changed: has `apply` tell the session which paths join and leave.
     pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live, apply: impl Apply) -> Outcome {
-        let Self::Dialed(links) = self else { return Ok(()) };
+        let Some(links) = &mut self.links else { return Ok(()) };
         let changes = links.refresh(driver, live)?;
-        carry_out(links, changes, driver, live, apply);
+        self.carry_out(changes, driver, live, apply);
         Ok(())
     }
 
-    /// The same for what is due.
-    pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live, apply: impl Apply) -> Outcome {
-        let Self::Dialed(links) = self else { return Ok(()) };
+    /// The same for what is due, and for what relays say.
+    pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live, mut apply: impl Apply) -> Outcome {
+        let Some(links) = &mut self.links else { return Ok(()) };
         let changes = links.tend(driver, live)?;
-        carry_out(links, changes, driver, live, apply);
+        self.carry_out(changes, driver, live, &mut apply);
+        while let Some((links, event)) =
+            self.links.as_mut().zip(self.through.as_mut().and_then(|through| through.legs.poll_event()))
+        {
+            let name = links.name(event.route.socket).to_owned();
+            if let Some(through) = &mut self.through {
+                through.say(&name, &event, live);
+            }
+            if let ClientEvent::Straight(addr) = event.what {
+                self.try_straight(driver.now(), Route::new(event.route.socket, addr), &mut apply);
+                continue;
+            }
+            // To who is called the relay's answer is what shows that a way is good.
+            let changes = match event.what {
+                ClientEvent::Registered(_) if self.called => links.up(event.route, live),
+                ClientEvent::Lost if self.called => {
+                    links.down(driver.now(), event.route);
+                    Vec::new()
+                }
+                _ => Vec::new(),
+            };
+            // Another address of the same relay was tried too, and may have taken the place.
+            if let Some(through) = self.through.as_mut().filter(|_| !changes.is_empty()) {
+                through.legs.renew(driver.now(), event.route.socket);
+            }
+            self.carry_out(changes, driver, live, &mut apply);
+        }
+        if let Some(through) = self.through.as_mut().filter(|_| !self.called) {
+            let now = driver.now();
+            for (by_relay, past) in through.take_back(now) {
+                // Neither can be refused: the session had both.
+                let join = Change::Join(by_relay);
+                let _ = apply(now, &join, limit(self.links.as_ref(), &join));
+                let _ = apply(now, &Change::Leave(past), None);
+            }
+            through.try_again(now);
+        }
         Ok(())
+    }
+
+    /// The other end was heard straight from there: the session of who dials tries that.
+    fn try_straight(&mut self, now: Instant, route: Route, mut apply: impl Apply) {
+        let Some(through) = self.through.as_mut().filter(|_| !self.called) else { return };
+        if let Some(route) = through.heard(route.socket, route.remote) {
+            let join = Change::Join(route);
+            if apply(now, &join, limit(self.links.as_ref(), &join)).is_err() {
+                // No more paths fit: it stays with the relay.
+                through.leave_straight(route.socket);
+            }
+        }
     }
 
     /// The same for what is not needed any more, as the other end answers over `route`.
-    pub(crate) fn up(&mut self, route: Route, driver: &mut Driver, live: &Live, apply: impl Apply) {
-        let Self::Dialed(links) = self else { return };
+    pub(crate) fn up(&mut self, route: Route, driver: &mut Driver, live: &Live, mut apply: impl Apply) {
+        if let Some(through) = self.through.as_mut().filter(|_| !self.called) {
+            if let Some(by_relay) = through.up(route) {
+                let _ = apply(driver.now(), &Change::Leave(by_relay), None);
+            }
+            if let Some(past) = through.by_relay_up(route) {
+                let join = Change::Join(past);
+                if apply(driver.now(), &join, limit(self.links.as_ref(), &join)).is_err() {
+                    through.leave_straight(past.socket);
+                }
+            }
+        }
+        let route = self.outside(route);
+        let Some(links) = self.links.as_mut().filter(|_| !self.called) else { return };
         let changes = links.up(route, live);
-        carry_out(links, changes, driver, live, apply);
+        self.carry_out(changes, driver, live, apply);
+    }
+
+    /// [`Driver::drive`], by way of relays.
+    pub(crate) fn drive<M: Machine>(
+        &mut self,
+        driver: &mut Driver,
+        machine: &mut M,
+        until: Option<Instant>,
+    ) -> io::Result<Wake> {
+        match &mut self.through {
+            Some(through) => driver.drive(&mut through.legs.over(machine), until),
+            None => driver.drive(machine, until),
+        }
+    }
+
+    /// Sends the last packets. If that fails, the other end and the relay find out by themselves.
+    pub(crate) fn say_goodbye<M: Machine>(&mut self, driver: &mut Driver, machine: &mut M) {
+        let now = driver.now();
+        let _ = self.drive(driver, machine, Some(now));
+        if let Some(through) = &mut self.through {
+            through.legs.remove_all();
+            let _ = driver.drive(&mut through.legs.over(machine), Some(now));
+        }
+    }
+
+    fn carry_out(&mut self, changes: Vec<Change>, driver: &mut Driver, live: &Live, mut apply: impl Apply) {
+        let Some(links) = &self.links else { return };
+        for change in changes {
+            let now = driver.now();
+            let told = match &change {
+                Change::Join(route) => {
+                    let name = links.name(route.socket);
+                    self.through.iter_mut().for_each(|through| through.join(now, *route, name));
+                    Change::Join(self.inside(*route))
+                }
+                Change::Leave(route) => Change::Leave(self.inside(*route)),
+            };
+            let applied = if self.called { Ok(()) } else { apply(now, &told, limit(self.links.as_ref(), &told)) };
+            match (change, applied) {
+                (Change::Join(route), Err(refused)) => {
+                    live.warn(format!("{} cannot join: {refused}", links.name(route.socket)));
+                }
+                (Change::Join(_), Ok(())) => {}
+                (Change::Leave(route), _) => {
+                    let past = self.through.as_mut().and_then(|through| through.leave(route.socket));
+                    if let Some(past) = past.filter(|_| !self.called) {
+                        let _ = apply(now, &Change::Leave(past), None);
+                    }
+                    driver.unbind(route.socket);
+                }
+            }
+        }
     }
 }
 
@@ -151,20 +297,11 @@ pub(crate) trait Apply: FnMut(Instant, &Change, Option<u64>) -> Result<(), JoinE
 
 impl<F: FnMut(Instant, &Change, Option<u64>) -> Result<(), JoinError>> Apply for F {}
 
-fn carry_out(links: &Links, changes: Vec<Change>, driver: &mut Driver, live: &Live, mut apply: impl Apply) {
-    for change in changes {
-        let limit = match change {
-            Change::Join(route) => links.limit(route),
-            Change::Leave(_) => None,
-        };
-        let applied = apply(driver.now(), &change, limit);
-        match (change, applied) {
-            (Change::Join(route), Err(refused)) => {
-                live.warn(format!("{} cannot join: {refused}", links.name(route.socket)));
-            }
-            (Change::Join(_), Ok(())) => {}
-            (Change::Leave(route), _) => driver.unbind(route.socket),
-        }
+/// The maximum rate of a path that joins, bits per second.
+fn limit(links: Option<&Links>, change: &Change) -> Option<u64> {
+    match change {
+        Change::Join(route) => links?.limit(*route),
+        Change::Leave(_) => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `braidcast key`, and keys in files.
 
+use super::ticket;
 use crate::args::{KeyArgs, KeyCommand};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
@@ -37,6 +38,9 @@ pub(super) fn run(args: &KeyArgs, as_json: bool) -> Outcome {
             }
             text::print(&format!("{fingerprint}\n"))
         }
+        KeyCommand::Ticket { name, relay, to, until } => ticket::show(name, relay, to, *until, as_json),
+        KeyCommand::Tickets => ticket::list(as_json),
+        KeyCommand::Revoke { name } => ticket::revoke(name),
         KeyCommand::New => {
             let secret = new_secret().map_err(no_randomness)?;
             let (words, short) = (secret.words(), secret.short());
@@ -63,7 +67,7 @@ fn make(path: &Path) -> Outcome {
 }
 
 /// The private key in the file at `path`, which `--identity` names.
-pub(super) fn identity(path: &Path, live: &Live) -> Outcome<Identity> {
+pub(crate) fn identity(path: &Path, live: &Live) -> Outcome<Identity> {
     private(path, "--identity ", live)
 }
 
@@ -104,6 +108,6 @@ pub(super) fn warn_if_open(path: &Path, live: &Live) {
     }
 }
 
-pub(super) fn no_randomness(_: Failed) -> Failure {
+pub(crate) fn no_randomness(_: Failed) -> Failure {
     Failure::new("the cryptographic library failed", "check that the system has randomness to give, and memory")
 }

@@ -50,6 +50,10 @@ mod send;
 #[cfg(target_os = "linux")]
 mod service;
 #[cfg(target_os = "linux")]
+mod through;
+#[cfg(target_os = "linux")]
+mod ticket;
+#[cfg(target_os = "linux")]
 mod tunnel;
 #[cfg(target_os = "linux")]
 mod udp;

@@ -66,6 +66,11 @@ impl Security {
         Ok(Self { expected, ..Self::with(Tls::new(identity, trust, &Suite::ALL), live) })
     }
 
+    /// By a ticket: as `identity`, with one other end.
+    pub(crate) fn pinned(identity: Identity, other: Fingerprint, live: &Live) -> Self {
+        Self::with(Tls::new(identity, Trust::Only(vec![other]), &Suite::ALL), live)
+    }
+
     fn with(mut method: Tls, live: &Live) -> Self {
         if let Some(file) = std::env::var_os("SSLKEYLOGFILE").filter(|file| !file.is_empty()) {
             live.warn(format!("SSLKEYLOGFILE: anybody with {} can read everything", file.display()));

@@ -2,6 +2,7 @@
 
 mod border;
 mod cut;
+mod entry;
 mod gate;
 mod guest;
 mod log;
@@ -21,6 +22,7 @@ use super::ends::{Ends, cannot_begin};
 use super::links::Change;
 use super::security::Security;
 use super::service::Service;
+use super::ticket::Held;
 use super::watch::{Carried, Stream, StreamFigures, Watch};
 use super::{common, named, neighbour};
 use crate::args::values::{Output, Remote};
@@ -40,8 +42,6 @@ use plan::Plan;
 use room::Room;
 use senders::Senders;
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::time::Duration;
 use words::in_words;
 
@@ -49,35 +49,13 @@ use words::in_words;
 const GIVE_UP: Duration = Duration::from_secs(300);
 /// Interval at which the dates in the list of keys are checked.
 const LOOK: Duration = Duration::from_secs(60);
+/// And a ticket, which may have been revoked.
+const LOOK_AT_TICKET: Duration = Duration::from_secs(2);
 /// Time to wait, after Ctrl-C, for an output that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After Ctrl-C, what is to come out later than this comes out at once: the latency is the sender's
 /// choice, and no sender keeps a receiver from ending.
 const LONGEST: Duration = Duration::from_secs(5);
-
-/// Returns `true` if a recording can be made there at all.
-fn check_folder(output: &Output) -> Outcome {
-    let Output::File(path) = output else { return Ok(()) };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    process::check_folder(folder.unwrap_or(Path::new(".")))
-}
-
-/// Refuses what would put something else into the stream on stdout, or the stream on a screen.
-fn check_stdout(is_output: bool, as_json: bool) -> Outcome {
-    if is_output && as_json {
-        return Err(Failure::usage(
-            "--json would put its document into the stream on stdout",
-            "leave out --json, or give another OUTPUT than -",
-        ));
-    }
-    if is_output && io::stdout().is_terminal() {
-        return Err(Failure::usage(
-            "the OUTPUT - is this terminal, which cannot show a stream",
-            "pipe it into a player: braidcast receive 9000 - | ffplay -probesize 200000 -",
-        ));
-    }
-    Ok(())
-}
 
 /// A receiver at work.
 struct Session {
@@ -93,6 +71,7 @@ struct Session {
     rooms: BTreeMap<ChannelId, Room>,
     security: Security,
     authorized: Option<Senders>,
+    held: Option<Held>,
     /// When a line of it may have come to its last day.
     look_at: Instant,
     log: Option<Log>,
@@ -116,25 +95,27 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     }
     let to_stdout =
         outputs.iter().chain(args.accept.iter().map(|it| &it.output)).any(|output| *output == Output::Stdout);
-    check_stdout(to_stdout, common.json)?;
+    entry::check_stdout(to_stdout, common.json)?;
     let entrances = listen.as_ref().map_or(&[][..], |listen| &listen.gates);
     border::check(entrances, args)?;
     let live = Live::new(common.quiet);
-    let names: Vec<String> = args.from.iter().map(Remote::to_string).collect();
-    let security = if names.is_empty() || args.authorized.is_some() {
-        Security::server(&args.shared, &live)?
-    } else {
-        Security::client(&args.shared, &names, &live)?
+    let names: Vec<String> = args.from.iter().chain(&args.relay).map(Remote::to_string).collect();
+    let mut held = Held::of(args)?;
+    let security = match &held {
+        Some(held) => held.security(&live),
+        None if args.from.is_empty() || args.authorized.is_some() => Security::server(&args.shared, &live)?,
+        None => Security::client(&args.shared, &names, &live)?,
     };
     let mut driver = common::driver()?;
     let mut plan = Plan::new(args, outputs.clone())?;
     // Before any output is touched: a port in use costs nothing then.
-    let (ends, locals) = match &listen {
-        Some(listen) => Ends::listen(&listen.own, "LISTEN", &mut driver)?,
-        None => (
-            Ends::dial(named::unlimited(&args.via, &args.from, "the other end sends")?, &mut driver, &live)?,
-            Vec::new(),
-        ),
+    let (ends, locals) = match (&listen, &held) {
+        (Some(listen), _) => Ends::listen(&listen.own, "LISTEN", &mut driver)?,
+        (None, Some(held)) => (held.meet(args, &mut driver, &live)?, Vec::new()),
+        (None, None) => {
+            let plans = named::unlimited(&args.via, &args.from, "the other end sends")?;
+            (Ends::dial(plans, &mut driver, &live)?, Vec::new())
+        }
     };
     let gates = plan.open_gates(entrances, &mut driver)?;
     let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
@@ -142,7 +123,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
     watch.open_figures(&args.figures, stdout.map(|(_, what)| what), &live)?;
     process::drop_privileges()?;
-    all().try_for_each(check_folder)?;
+    all().try_for_each(entry::check_folder)?;
     let mut authorized = None;
     if let Some(path) = &args.authorized {
         let list = authorized.insert(senders::read(path, plan.needs_outputs(), security.is_certified())?);
@@ -151,7 +132,11 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     }
     plan.check_gates(entrances, authorized.as_ref())?;
     authorized.iter_mut().for_each(|list| security.trust(&list.trusted()));
-    let permits = authorized.as_mut().map(senders::permits);
+    let permits = authorized.as_mut().map(senders::permits).or_else(|| held.as_ref().map(Held::permits));
+    if let Some(held) = &mut held {
+        let taken = to_stdout || common.json || args.figures.to_stdout();
+        held.print(args, listen.as_ref().map(|listen| &listen.own), taken, &live)?;
+    }
     let give_up = args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0);
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
@@ -185,7 +170,8 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         rooms: BTreeMap::new(),
         security,
         authorized,
-        look_at: Instant::ZERO + LOOK,
+        held,
+        look_at: Instant::ZERO,
         log,
         keep: args.keep,
         give_up,
@@ -197,7 +183,8 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     };
     session.open_rooms()?;
     if !names.is_empty() {
-        session.live.note(format!("calling {}", names.join(", ")));
+        let how = if session.ends.is_called() { "waiting at" } else { "calling" };
+        session.live.note(format!("{how} {}", names.join(", ")));
     }
     let titles = session.gates.iter().map(|gate| &gate.title);
     locals.iter().chain(titles).for_each(|local| session.live.note(format!("listening on {local}")));
@@ -245,8 +232,8 @@ impl Session {
             let until =
                 tries.chain(checking).chain(patience).chain(self.live.next()).chain(self.watch.next()).chain(alive);
             let until = until.chain(self.ends.next()).chain(self.next_crossing(now));
-            let until = until.chain(self.authorized.is_some().then_some(self.look_at)).min();
-            match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
+            let until = until.chain((self.authorized.is_some() || self.held.is_some()).then_some(self.look_at)).min();
+            match self.ends.drive(&mut self.driver, &mut self.receiver, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(input) => {
                     let now = self.driver.now();
                     self.each_room(now, |session, _, room| {
@@ -303,7 +290,13 @@ impl Session {
 
     fn check_dates(&mut self, now: Instant) {
         if now >= self.look_at {
-            self.look_at = now + LOOK;
+            self.look_at = now + if self.held.is_some() { LOOK_AT_TICKET } else { LOOK };
+            if let Some(held) = &mut self.held
+                && held.has_ended()
+            {
+                self.receiver.set_permits(now, held.permits());
+                self.live.warn("the ticket was revoked, or its last day is over: nobody is let in by it any more");
+            }
             if self.authorized.as_ref().is_some_and(Senders::has_changed) {
                 self.apply();
             }
@@ -588,8 +581,7 @@ impl Session {
 
     /// One more turn sends the last packets. If that fails, the senders find out by themselves.
     fn say_goodbye(&mut self) {
-        let now = self.driver.now();
-        let _ = self.driver.drive(&mut self.receiver, Some(now));
+        self.ends.say_goodbye(&mut self.driver, &mut self.receiver);
         self.watch.finish(&self.live);
     }
 }

@@ -9,6 +9,7 @@ mod source;
 mod summary;
 mod throttle;
 
+use super::common;
 use super::encode::Encoder;
 use super::ends::{Ends, cannot_begin};
 use super::links::Change;
@@ -16,8 +17,8 @@ use super::neighbour;
 use super::rates::{Rates, Told};
 use super::security::Security;
 use super::service::Service;
+use super::ticket::Towards;
 use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, StreamFigures, Watch};
-use super::{common, named};
 use crate::args::one_path::OnePath;
 use crate::args::{Common, SendArgs, StreamArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -118,7 +119,8 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
 
 /// Sends `feed`. `command`: what it is called.
 pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, common: &Common) -> Outcome {
-    let plans = if args.at.is_none() { named::pair(&args.via, &args.to)? } else { Vec::new() };
+    let towards = Towards::of(&args.to)?;
+    let plans = if args.at.is_none() { towards.plans(&args.via)? } else { Vec::new() };
     if args.switchover.0.is_some() && args.path != Some(OnePath::Primary) {
         return Err(Failure::usage(
             "--switchover needs --path primary, which prefers the first path",
@@ -137,10 +139,9 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         neighbour::check(it, &args.shared)?;
     }
     let live = Live::new(common.quiet);
-    let names: Vec<String> = args.to.iter().map(values::Remote::to_string).collect();
     let security = match args.at {
         Some(_) => Security::server(&args.shared, &live)?,
-        None => Security::client(&args.shared, &names, &live)?,
+        None => towards.security(&args.shared, &live)?,
     };
     let mut driver = common::driver()?;
     let (source, told, encoder) = match feed {
@@ -166,7 +167,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     }
     let (ends, locals) = match &args.at {
         Some(at) => Ends::listen(at, "--at", &mut driver)?,
-        None => (Ends::dial(plans, &mut driver, &live)?, Vec::new()),
+        None => (towards.dial(plans, args.relay_only, &mut driver, &live)?, Vec::new()),
     };
     let mut watch = Watch::open(&args.watch, command, &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
@@ -248,7 +249,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         end: None,
     };
     if locals.is_empty() {
-        session.live.note(format!("connecting to {}", names.join(", ")));
+        session.live.note(format!("connecting to {}", towards.names().join(", ")));
     }
     locals.iter().for_each(|local| session.live.note(format!("listening on {local}")));
     let worked = session.work();
@@ -311,7 +312,7 @@ impl Session {
             .into_iter()
             .flatten()
             .min();
-            match self.driver.drive(&mut self.sender, until).map_err(|e| common::broken(&e))? {
+            match self.ends.drive(&mut self.driver, &mut self.sender, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
                 Wake::Interfaces(_) => self.refresh_links()?,
                 Wake::Interrupt => self.interrupt(),
@@ -578,6 +579,6 @@ impl Session {
         let now = self.driver.now();
         self.live.close();
         self.sender.abort(now, why);
-        let _ = self.driver.drive(&mut self.sender, Some(now));
+        self.ends.say_goodbye(&mut self.driver, &mut self.sender);
     }
 }

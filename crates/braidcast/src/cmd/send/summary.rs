@@ -40,7 +40,7 @@ impl Session {
         self.service.ends();
         let now = self.driver.now();
         // One more turn sends the last packets.
-        let _ = self.driver.drive(&mut self.sender, Some(now));
+        self.ends.say_goodbye(&mut self.driver, &mut self.sender);
         self.watch.finish(&self.live);
         self.rates.finish(&self.live);
         let reliable = self.reliable;

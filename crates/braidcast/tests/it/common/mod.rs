@@ -252,7 +252,7 @@ pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
 }
 
 /// Waits until `holds`.
-pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < end, "waiting for {what}");

@@ -1,0 +1,146 @@
+//! The ticket of a receiver at work.
+
+use super::store::{Kept, path_of};
+use super::{is_over, reach};
+use crate::args::ReceiveArgs;
+use crate::args::values::{Listen, Place as At, Remote};
+use crate::cmd::ends::Ends;
+use crate::cmd::key::{identity, no_randomness};
+use crate::cmd::named;
+use crate::cmd::security::Security;
+use crate::cmd::through::Through;
+use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
+use crate::out::text;
+use braidcast_driver::{Driver, Interfaces};
+use braidcast_relay::Place;
+use braidcast_secure::Fingerprint;
+use braidcast_secure::identity::Identity;
+use braidcast_session::Permit;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Addresses of this machine that a ticket names, at most.
+const MOST_ADDRESSES: usize = 8;
+
+/// A ticket, and who is let in by it.
+pub(crate) struct Held {
+    kept: Kept,
+    sender: Fingerprint,
+    /// Of one that lasts.
+    path: Option<PathBuf>,
+    over: bool,
+}
+
+impl Held {
+    /// The one that `args` ask for, if any.
+    pub(crate) fn of(args: &ReceiveArgs) -> Outcome<Option<Self>> {
+        if args.ticket.is_none() && args.relay.is_empty() {
+            return Ok(None);
+        }
+        if args.via.len() > 1 {
+            return Err(Failure::usage(
+                "with --relay one network is enough: each of the sender's paths comes through it",
+                "give one --via",
+            ));
+        }
+        let path = match args.ticket.as_deref() {
+            None | Some("") => None,
+            Some(name) => Some(path_of(name)?),
+        };
+        let kept = path.as_deref().map(Kept::read).transpose()?.flatten();
+        let kept = kept.map_or_else(Kept::new, Ok)?;
+        if is_over(kept.until()) {
+            return Err(Failure::usage(
+                "the last day of this ticket is over",
+                "give it another: braidcast key ticket NAME --until DATE",
+            ));
+        }
+        let sender = Identity::permitted(&kept.permission).map_err(no_randomness)?.fingerprint();
+        Ok(Some(Self { kept, sender, path, over: false }))
+    }
+
+    /// How what comes is protected.
+    pub(crate) fn security(&self, live: &Live) -> Security {
+        Security::pinned(self.kept.receiver.clone(), self.sender, live)
+    }
+
+    /// Who is let in now.
+    pub(crate) fn permits(&self) -> BTreeMap<Fingerprint, Permit> {
+        let permit = || (self.sender, Permit { name: None, max_rate: None });
+        (!self.over).then(permit).into_iter().collect()
+    }
+
+    /// Opens places at the relays.
+    pub(crate) fn meet(&self, args: &ReceiveArgs, driver: &mut Driver, live: &Live) -> Outcome<Ends> {
+        let plans = named::pair(&args.via, &args.relay)?;
+        let key = args.relay_key.as_deref().map(|path| identity(path, live)).transpose()?;
+        let paths = plans.iter().map(|plan| plan.name.clone()).collect();
+        Ends::meet(plans, Through::new(Place::Owner(self.kept.owner), key, args.relay_only, paths)?, true, driver, live)
+    }
+
+    /// Prints the ticket: on stdout, or beside what else goes there.
+    pub(crate) fn print(
+        &mut self,
+        args: &ReceiveArgs,
+        listen: Option<&Listen>,
+        stdout_is_taken: bool,
+        live: &Live,
+    ) -> Outcome {
+        let addresses = listen.map_or_else(|| Ok(Vec::new()), addresses)?;
+        if let Some(path) = &self.path
+            && (self.kept.set_places(&args.relay, &addresses) || !path.exists())
+        {
+            self.kept.write(path)?;
+        }
+        let reached = args.relay.iter().map(|it| reach(it, true)).chain(addresses.iter().map(|it| reach(it, false)));
+        let line = self.kept.ticket(reached.collect()).text();
+        if stdout_is_taken {
+            live.warn(format!("the ticket for the sender, a secret: {line}"));
+            return Ok(());
+        }
+        live.note("the ticket for the sender, a secret: braidcast send INPUT --to …");
+        text::print(&line)
+    }
+
+    /// Returns `true` if it has ended since this was asked last: its last day is over, or it was revoked.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let gone = self.path.as_ref().is_some_and(|path| !path.exists());
+        let is_new = !self.over && (gone || is_over(self.kept.until()));
+        self.over |= is_new;
+        is_new
+    }
+}
+
+/// The addresses of this machine where a receiver listens, as others may reach it.
+fn addresses(listen: &Listen) -> Outcome<Vec<Remote>> {
+    let mut all = Vec::new();
+    for At { addr, port, .. } in &listen.0 {
+        if *port == 0 {
+            return Err(Failure::usage("a ticket needs a certain port", "write LISTEN as 9000, for example"));
+        }
+        let own = match addr {
+            Some(addr) if !addr.is_unspecified() => vec![*addr],
+            _ => own_addresses()?,
+        };
+        all.extend(own.into_iter().map(|ip| Remote { host: ip.to_string(), port: *port }));
+    }
+    all.truncate(MOST_ADDRESSES);
+    if all.is_empty() {
+        return Err(Failure::new("this machine has no address that a ticket could name", "give --relay HOST:PORT"));
+    }
+    Ok(all)
+}
+
+/// Those that are worth naming.
+fn own_addresses() -> Outcome<Vec<IpAddr>> {
+    let interfaces = Interfaces::list().map_err(|error| {
+        Failure::new(format!("cannot list the network interfaces: {error}"), "write LISTEN as ADDR:PORT")
+    })?;
+    let is_far = |ip: &IpAddr| match ip {
+        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
+        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
+    };
+    Ok(interfaces.iter().flat_map(|(_, addrs)| addrs.to_vec()).filter(is_far).collect())
+}
