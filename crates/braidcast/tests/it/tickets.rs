@@ -137,6 +137,21 @@ fn a_relay_with_a_list_takes_who_is_in_it_and_sighup_reads_it_again() {
 }
 
 #[test]
+fn on_a_terminal_a_ticket_is_a_qr_code_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = format!("{} key ticket cam1 --to home.example:9000", env!("CARGO_BIN_EXE_braidcast"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).env("XDG_CONFIG_HOME", dir.path().join("config"));
+    let shown = String::from_utf8(script.output().unwrap().stdout).unwrap();
+    assert!(
+        shown.starts_with("braid:") && shown.lines().filter(|line| line.contains('\u{2588}')).count() > 15,
+        "{shown}"
+    );
+    let again = run(dir.path(), "key ticket cam1");
+    assert_eq!(again.out().lines().collect::<Vec<_>>(), [shown.lines().next().unwrap()], "a line alone for programs");
+}
+
+#[test]
 fn wrong_old_and_cut_tickets_and_wrong_uses_say_so() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

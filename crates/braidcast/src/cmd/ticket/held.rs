@@ -1,7 +1,7 @@
 //! The ticket of a receiver at work.
 
 use super::store::{Kept, path_of};
-use super::{is_over, reach};
+use super::{is_over, print, reach};
 use crate::args::ReceiveArgs;
 use crate::args::values::{Listen, Place as At, Remote};
 use crate::cmd::ends::Ends;
@@ -11,7 +11,6 @@ use crate::cmd::security::Security;
 use crate::cmd::through::Through;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use crate::out::text;
 use braidcast_driver::{Driver, Interfaces};
 use braidcast_relay::Place;
 use braidcast_secure::Fingerprint;
@@ -101,7 +100,7 @@ impl Held {
             return Ok(());
         }
         live.note("the ticket for the sender, a secret: braidcast send INPUT --to …");
-        text::print(&line)
+        print(&line)
     }
 
     /// Returns `true` if it has ended since this was asked last: its last day is over, or it was revoked.

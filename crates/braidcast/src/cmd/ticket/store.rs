@@ -1,6 +1,6 @@
 //! Tickets that last: a file for each in the user's folder for configuration.
 
-use super::{end_of, is_over, moment, reach};
+use super::{end_of, is_over, moment, print, reach};
 use crate::args::values::Remote;
 use crate::cmd::key::no_randomness;
 use crate::failure::{Failure, Outcome};
@@ -212,7 +212,7 @@ pub(crate) fn show(name: &str, relays: &[Remote], to: &[Remote], until: Option<D
     if as_json {
         return json::print("key ticket", &document);
     }
-    text::print(document.ticket.as_deref().unwrap_or("it leads nowhere yet"))
+    document.ticket.as_deref().map_or_else(|| text::print("it leads nowhere yet"), print)
 }
 
 #[derive(Serialize)]
