@@ -56,7 +56,7 @@ pub(crate) struct ReceiveArgs {
     /// Meet the sender at this relay (`braidcast relay`) in place of listening, and print the ticket that it needs:
     /// for two ends that nobody can call. There is no LISTEN then. Several with commas, or repeated, are as many
     /// paths
-    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with = "from", help_heading = "Paths")]
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with_all = ["from", "authorized", "key", "key_file", "peer_key", "identity", "cert", "plain"], help_heading = "Paths")]
     pub(crate) relay: Vec<Remote>,
     /// Private key by which a relay with a list knows this end, made by `braidcast key identity`. It is for the relay
     /// alone

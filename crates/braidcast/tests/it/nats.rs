@@ -26,8 +26,8 @@ impl Nat {
 
     /// Returns `true` if two ends behind such NATs can open them for each other.
     fn opens_for(self, other: Self) -> bool {
-        let hard = [Self::PortRestricted, Self::Symmetric];
-        ![self, other].contains(&Self::Symmetric) || !(hard.contains(&self) && hard.contains(&other))
+        let symmetric = [self, other].contains(&Self::Symmetric);
+        !(symmetric && [self, other].iter().all(|it| matches!(it, Self::PortRestricted | Self::Symmetric)))
     }
 
     /// What makes one of a router.

@@ -174,6 +174,7 @@ fn wrong_old_and_cut_tickets_and_wrong_uses_say_so() {
         ("relay 9000 --open --members 1", &["2..=65536"]),
         ("receive --relay a:1", &["no <OUTPUT>"]),
         ("receive --relay a:1 --from b:1 out.ts", &["--relay", "--from"]),
+        ("receive --relay a:1 out.ts --key open-sesame-2026", &["--relay", "--key"]),
         ("receive --relay a:1 out.ts --via x,y", &["one network is enough"]),
         ("receive 0 out.ts --ticket", &["a ticket needs a certain port"]),
         ("receive 9000 out.ts --ticket=../x", &["letters, digits"]),

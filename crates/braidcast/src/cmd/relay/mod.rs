@@ -104,7 +104,10 @@ impl Work {
             let alive = self.service.goes_on(self.driver.now());
             let until = [stats, page, look, alive, self.live.next()].into_iter().flatten().min();
             match self.driver.drive(&mut self.relay, until).map_err(|e| common::broken(&e))? {
-                Wake::Interrupt => return Ok(()),
+                Wake::Interrupt => {
+                    self.service.ends();
+                    return Ok(());
+                }
                 Wake::Reload => self.reload(),
                 _ => {}
             }
