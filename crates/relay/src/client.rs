@@ -224,7 +224,8 @@ impl Client {
         let eager = reason == Reason::NoCircuit && self.tries < EAGER;
         let wait = match reason {
             Reason::NoCircuit if eager => AGAIN,
-            Reason::NoCircuit => PATIENT,
+            // Of these there may be fewer soon.
+            Reason::NoCircuit | Reason::Full => PATIENT,
             _ => REFUSED,
         };
         self.next = now + wait;

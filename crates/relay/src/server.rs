@@ -16,6 +16,8 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_secs(1);
 /// Bytes that wait for the sockets at most; what comes beyond is dropped, as a router would.
 const MOST_WAITING: usize = 8 << 20;
+/// And packets: small ones take more memory than their bytes.
+const MOST_PACKETS: usize = 16_384;
 /// Buffers that are kept for the next packets.
 const SPARE: usize = 256;
 /// Signatures that are checked in a second: each takes some 50 µs.
@@ -235,7 +237,7 @@ impl Relay {
     }
 
     fn push(&mut self, it: Waiting) {
-        if self.waiting_bytes + it.bytes.len() > MOST_WAITING {
+        if self.waiting_bytes + it.bytes.len() > MOST_WAITING || self.waiting.len() >= MOST_PACKETS {
             self.totals.overflowed += 1;
             return;
         }

@@ -1,7 +1,7 @@
 //! Strangers, and members that mean harm.
 
-use crate::common::{addr, ask, owner, relay};
-use braidcast_core::{Instant, Machine};
+use crate::common::{addr, ask, drain, owner, relay};
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Route, SocketId};
 use braidcast_relay::{
     Admission, Circuit, Control, Header, Keys, Leg, OwnerSecret, Place, Proof, Reason, Registration, Relay, Rights,
     Tag, signed,
@@ -116,6 +116,27 @@ fn a_side_has_64_legs_and_a_relay_as_many_members_as_it_is_told() {
         assert_eq!(full, n >= 1000 - 65, "{n}: {answer:?}");
     }
     assert_eq!(it.report().members, 1000);
+}
+
+#[test]
+fn what_waits_for_a_socket_that_takes_nothing_is_bounded() {
+    let (mut it, (secret, circuit)) = (relay(Admission::Open(None)), owner());
+    let [a, b] = ["192.0.2.1:1", "192.0.2.2:1"].map(addr);
+    let now = Instant::ZERO;
+    tag(register(&mut it, now, a, Place::Owner(secret), 0, 1));
+    let guest = tag(register(&mut it, now, b, Place::Guest(circuit), 9, 2));
+    for size in [1, 1400] {
+        let packet = packet(guest, 0, &vec![7; size]);
+        for _ in 0..20_000 {
+            let route = Route::new(SocketId(0), b);
+            it.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &packet });
+        }
+        let out = drain(&mut it, now);
+        let bytes: usize = out.iter().map(|(_, bytes)| bytes.len()).sum();
+        assert!(out.len() <= 16_384 && bytes <= 8 << 20, "{} packets, {bytes} bytes", out.len());
+        assert_eq!(out.len(), if size == 1 { 16_384 } else { (8 << 20) / 1408 });
+    }
+    assert_eq!(it.report().overflowed, 40_000 - 16_384 - (8 << 20) / 1408);
 }
 
 /// Signatures are the key and the message: good enough to see who asks for them.
