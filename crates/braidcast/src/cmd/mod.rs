@@ -21,10 +21,10 @@ mod dccp;
 mod demo;
 #[cfg(target_os = "linux")]
 mod encode;
+#[cfg(target_os = "linux")]
 mod ends;
 #[cfg(target_os = "linux")]
 mod key;
-#[cfg(target_os = "linux")]
 #[cfg(target_os = "linux")]
 mod links;
 #[cfg(target_os = "linux")]

@@ -73,7 +73,7 @@ impl Held {
 
     /// Opens places at the relays.
     pub(crate) fn meet(&self, args: &ReceiveArgs, driver: &mut Driver, live: &Live) -> Outcome<Ends> {
-        let plans = named::pair(&args.via, &args.relay)?;
+        let plans = named::unlimited(&args.via, &args.relay, "the other end sends")?;
         let key = args.relay_key.as_deref().map(|path| identity(path, live)).transpose()?;
         let paths = plans.iter().map(|plan| plan.name.clone()).collect();
         Ends::meet(plans, Through::new(Place::Owner(self.kept.owner), key, args.relay_only, paths)?, true, driver, live)
