@@ -78,6 +78,16 @@ impl Links {
         it.check_any().map(|()| (it, warnings))
     }
 
+    /// The same for event loops: waits for nothing. If no path can be used now, there is a name that
+    /// is asked for; [`tend`](Self::tend) takes the answer.
+    ///
+    /// # Errors
+    /// [`LinksError`]; no socket stays open then.
+    pub fn begin(links: Vec<Link>, carrier: Carrier, driver: &mut Driver) -> Result<(Self, Vec<String>), LinksError> {
+        let (it, warnings) = Self::open_within(links, carrier, driver, Duration::ZERO)?;
+        if it.host_names.is_asking() { Ok((it, warnings)) } else { it.check_any().map(|()| (it, warnings)) }
+    }
+
     fn open_within(
         links: Vec<Link>,
         carrier: Carrier,

@@ -80,3 +80,20 @@ fn names_of_sockets_are_forgotten_some_time_after_the_sockets() {
     assert!(links.names.len() <= Links::MOST_NAMES + 2, "{}", links.names.len());
     assert_eq!(links.name(first), Some("lo"));
 }
+
+#[test]
+fn a_name_is_not_waited_for_by_who_has_an_event_loop() {
+    let mut driver = Driver::new().unwrap();
+    let named = Link { via: Via::Any, to: "localhost:9".parse().unwrap(), name: "home".into() };
+    let (mut links, _) = Links::begin(vec![named], Carrier::Udp, &mut driver).unwrap();
+    assert!(links.routes().is_empty() && links.next().is_some(), "it is asked for");
+    let mut joined = Vec::new();
+    while joined.is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+        joined = links.tend(&mut driver).unwrap();
+    }
+    let [LinkChange::Joined { name, route, .. }] = &joined[..] else { panic!("{joined:?}") };
+    assert!(name == "home" && route.remote.ip().is_loopback() && route.remote.port() == 9);
+    let nowhere = vec![link("nothere0", "127.0.0.1:9")];
+    assert!(Links::begin(nowhere, Carrier::Udp, &mut driver).is_err());
+}
