@@ -21,6 +21,18 @@
 #define BRAIDCAST_PATH(to, through) {.size = sizeof(braidcast_path), .remote = (to), .via = (through)}
 #endif
 
+// Live data: quick acknowledgements and timers, short queues.
+#define BRAIDCAST_PROFILE_LIVE 0
+
+// As much as the paths carry; a dead path is noticed after seconds.
+#define BRAIDCAST_PROFILE_BULK 1
+
+// Few data that matter at once: what would miss its deadline goes over a second path too.
+#define BRAIDCAST_PROFILE_VOICE 2
+
+// Bytes of a fingerprint in text, with the zero byte behind it.
+#define BRAIDCAST_FINGERPRINT_SIZE 65
+
 // The path is asked whether it leads to the other end.
 #define BRAIDCAST_PATH_UNCONFIRMED 0
 
@@ -122,8 +134,26 @@
 // The other end broke the protocol.
 #define BRAIDCAST_REASON_VIOLATION 7
 
+// The other end was started anew, and knows nothing of the connection: connect again.
+#define BRAIDCAST_REASON_PEER_RESTARTED 8
+
+// The name of a host has no address that is known. It may be worth trying again.
+#define BRAIDCAST_REASON_UNRESOLVED 9
+
 // Another reason, which later versions have.
 #define BRAIDCAST_REASON_OTHER 99
+
+// Of BRAIDCAST_REASON_INSECURE: the other end has a key that this end does not let in.
+#define BRAIDCAST_INSECURE_WRONG_KEY 1
+
+// The other end does not let in this end's key.
+#define BRAIDCAST_INSECURE_NOT_LET_IN 2
+
+// The other end does not encrypt, and this end does.
+#define BRAIDCAST_INSECURE_PLAIN_THERE 3
+
+// This end does not encrypt, and the other end does.
+#define BRAIDCAST_INSECURE_PLAIN_HERE 4
 
 // A socket for messages over several networks at once. Several threads may use it: a call goes
 // before one that waits in braidcast_poll. One thread at a time may call braidcast_poll, and one
@@ -134,7 +164,8 @@ typedef struct braidcast_socket braidcast_socket;
 typedef struct braidcast_path {
   // sizeof(braidcast_path).
   size_t size;
-  // Address and port of the other end, for example "192.0.2.1:9000" or "[2001:db8::1]:9000".
+  // Address or name and port of the other end, for example "192.0.2.1:9000", "[2001:db8::1]:9000"
+  // or "home.example:9000".
   const char *remote;
   // The interface ("wlan0") or local address that it leaves through; NULL: as the routing table
   // has it.
@@ -194,7 +225,8 @@ typedef struct braidcast_event {
   int kind;
   // Of BRAIDCAST_CLOSED: BRAIDCAST_REASON_SHUTDOWN and so on.
   int reason;
-  // A name or a reason in words, else "". Until the next call of braidcast_poll or
+  // A name or a reason in words, else ""; of BRAIDCAST_REASON_ABORTED_BY_PEER the words that the
+  // other end gave to braidcast_abort. Until the next call of braidcast_poll or
   // braidcast_socket_free with this socket.
   const char *text;
   // Of BRAIDCAST_CLOSED: the contexts of messages that were neither acknowledged nor discarded.
@@ -202,7 +234,45 @@ typedef struct braidcast_event {
   const uint64_t *unsettled;
   // How many.
   size_t unsettled_count;
+  // Of BRAIDCAST_CLOSED: the code that the other end gave to braidcast_abort, or
+  // BRAIDCAST_INSECURE_WRONG_KEY and so on, or 0.
+  uint32_t code;
 } braidcast_event;
+
+// What a program is told in words, with the pointer that it gave.
+typedef void (*braidcast_log)(void *user, const char *text);
+
+// What a socket is made with. All zero but the size is the default: encrypted, with anybody, for
+// live data.
+typedef struct braidcast_config {
+  // sizeof(braidcast_config).
+  size_t size;
+  // A key that both ends share; only who has it gets in. Not beside an identity.
+  const char *key;
+  // The file of a key of this end's own, as `braidcast key identity FILE` makes it; it is made if
+  // it is not there.
+  const char *identity;
+  // With an identity: the fingerprints of those who are let in. NULL: anybody; braidcast_peer
+  // says who it is.
+  const char *const *authorized;
+  // How many. With `authorized` not NULL 0 lets nobody in.
+  size_t authorized_count;
+  // 0, or BRAIDCAST_PLAIN.
+  uint32_t flags;
+  // BRAIDCAST_PROFILE_LIVE and so on.
+  int profile;
+  // After how many milliseconds of silence a connection ends. 0: 30,000.
+  uint32_t longest_silence_ms;
+  // Bytes of messages that wait at most to be sent on each connection. 0: 4 MiB.
+  size_t send_buffer;
+  // Bytes of messages that wait at most to be received. 0: 4 MiB.
+  size_t receive_buffer;
+  // Called within braidcast_poll for what went wrong without ending anything, and for those who
+  // were turned away. It may not call braidcast_poll. NULL: nothing is said.
+  braidcast_log log;
+  // Its first argument.
+  void *log_user;
+} braidcast_config;
 
 // A path of a connection as it is now.
 typedef struct braidcast_path_report {
@@ -274,7 +344,7 @@ uint32_t braidcast_version(void);
 
 // Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted,
 // with anybody. `flags`: 0, or BRAIDCAST_PLAIN. Returns NULL on failure; braidcast_last_error says
-// why. Free it with braidcast_socket_free.
+// why. Free it with braidcast_socket_free. braidcast_socket_new_config has more.
 //
 // # Safety
 // `key` is NULL or ends with a zero byte.
@@ -368,12 +438,15 @@ int braidcast_poll(struct braidcast_socket *socket, int timeout_ms, struct braid
 // `socket` is of braidcast_socket_new.
 int braidcast_shutdown(struct braidcast_socket *socket, uint64_t connection);
 
-// Ends a connection at once; the other end is told `reason`, which may be NULL. BRAIDCAST_CLOSED
-// follows.
+// Ends a connection at once; the other end is told `code`, which means what the two programs agree
+// on, and `reason`, which may be NULL. BRAIDCAST_CLOSED follows.
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `reason` is NULL or ends with a zero byte.
-int braidcast_abort(struct braidcast_socket *socket, uint64_t connection, const char *reason);
+int braidcast_abort(struct braidcast_socket *socket,
+                    uint64_t connection,
+                    uint32_t code,
+                    const char *reason);
 
 // Ends all connections in good order, and waits for that at most `timeout_ms` milliseconds.
 // Messages that still come are lost, and so are events. Returns 1 if all that was sent was
@@ -395,6 +468,37 @@ int braidcast_interrupt(struct braidcast_socket *socket);
 // # Safety
 // `socket` is of braidcast_socket_new; `bytes` can be written.
 int braidcast_buffered(struct braidcast_socket *socket, uint64_t connection, size_t *bytes);
+
+// Makes a socket. Returns NULL on failure; braidcast_last_error says why. Free it with
+// braidcast_socket_free.
+//
+// # Safety
+// `config` is NULL or one, whose texts are NULL or end with a zero byte; `authorized` is NULL or
+// has `authorized_count` of them.
+struct braidcast_socket *braidcast_socket_new_config(const struct braidcast_config *config);
+
+// Writes the fingerprint of the identity in a file, by which others know it. If there is no such
+// file, a new key is made in it.
+//
+// # Safety
+// `file` ends with a zero byte; `fingerprint` has BRAIDCAST_FINGERPRINT_SIZE bytes.
+int braidcast_identity(const char *file, char *fingerprint);
+
+// Lets in others from now on: those with these `count` fingerprints. Connections that there are
+// stay; braidcast_peer says who is there.
+//
+// # Safety
+// `socket` is one with an identity; `authorized` are `count` texts that end with a zero byte.
+int braidcast_set_authorized(struct braidcast_socket *socket,
+                             const char *const *authorized,
+                             size_t count);
+
+// Who is at the other end of a connection: writes the fingerprint of its key in hexadecimal digits,
+// or "" if none is known. Returns 1 if that is one that this end insisted on, else 0.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `fingerprint` has BRAIDCAST_FINGERPRINT_SIZE bytes.
+int braidcast_peer(struct braidcast_socket *socket, uint64_t connection, char *fingerprint);
 
 // What went wrong in this thread's last call that failed, in words; "" if none did. Until the next
 // call that fails.

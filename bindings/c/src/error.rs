@@ -43,7 +43,9 @@ pub(crate) fn check<T>(result: Result<T, Error>) -> Result<T, c_int> {
             Error::Send(SendError::BufferFull { .. } | SendError::QueueFull { .. }) => BRAIDCAST_ERROR_FULL,
             Error::Send(_) => BRAIDCAST_ERROR_SEND,
             Error::Connect(_) | Error::Join(_) | Error::Bind(_) | Error::Links(_) => BRAIDCAST_ERROR_PATH,
-            Error::Key(_) | Error::NoKey => BRAIDCAST_ERROR_KEY,
+            Error::Key(_) | Error::NoKey | Error::Identity { .. } | Error::Fingerprint(_) | Error::NoIdentity => {
+                BRAIDCAST_ERROR_KEY
+            }
             _ => BRAIDCAST_ERROR_SYSTEM,
         };
         fail(code, error.to_string())

@@ -4,6 +4,7 @@
 //! (`UPDATE_HEADER=1 cargo test -p braidcast-c --test header`). No panic crosses the border: it
 //! becomes [`BRAIDCAST_ERROR_PANIC`].
 
+mod config;
 mod error;
 mod paths;
 mod rate;
@@ -11,7 +12,7 @@ mod structs;
 mod text;
 mod types;
 
-use braidcast_socket::{CloseReason, ConnectionId, Event, Path, Protection, SendOptions, SharedSocket, Socket};
+use braidcast_socket::{CloseReason, ConnectionId, Event, Insecurity, Path, SendOptions, SharedSocket};
 use error::{check, fail, guard};
 use std::ffi::{CString, c_char, c_int};
 use std::os::fd::AsRawFd;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use structs::{get, put};
 use text::{required, to_c};
 
+pub use config::*;
 pub use error::braidcast_last_error;
 pub use paths::*;
 pub use rate::{
@@ -36,6 +38,13 @@ pub struct BraidcastSocket {
     message: Mutex<Vec<u8>>,
     /// What braidcast_poll handed out last.
     event: Mutex<Handed>,
+    log: Option<config::Log>,
+}
+
+impl BraidcastSocket {
+    fn new(socket: SharedSocket, log: Option<config::Log>) -> Self {
+        Self { socket, message: Mutex::default(), event: Mutex::default(), log }
+    }
 }
 
 /// What an event refers to.
@@ -53,30 +62,15 @@ pub extern "C" fn braidcast_version() -> u32 {
 
 /// Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted,
 /// with anybody. `flags`: 0, or BRAIDCAST_PLAIN. Returns NULL on failure; braidcast_last_error says
-/// why. Free it with braidcast_socket_free.
+/// why. Free it with braidcast_socket_free. braidcast_socket_new_config has more.
 ///
 /// # Safety
 /// `key` is NULL or ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn braidcast_socket_new(key: *const c_char, flags: u32) -> *mut BraidcastSocket {
-    let mut made = std::ptr::null_mut();
-    guard(|| {
-        // SAFETY: the caller's, as above.
-        let key = unsafe { text::optional(key, "key") }?;
-        let protection = match (key, flags) {
-            (None, 0) => Protection::Anyone,
-            (Some(key), 0) => Protection::Key(key.to_owned()),
-            (None, BRAIDCAST_PLAIN) => Protection::Plain,
-            (Some(_), BRAIDCAST_PLAIN) => {
-                return fail(BRAIDCAST_ERROR_ARGUMENT, "a key needs encryption: leave out one");
-            }
-            (_, other) => return fail(BRAIDCAST_ERROR_ARGUMENT, format!("flags {other:#x} are unknown")),
-        };
-        let socket = check(Socket::new(&protection).and_then(SharedSocket::new))?;
-        made = Box::into_raw(Box::new(BraidcastSocket { socket, message: Mutex::default(), event: Mutex::default() }));
-        Ok(BRAIDCAST_OK)
-    });
-    made
+    let config = BraidcastConfig { size: size_of::<BraidcastConfig>(), key, flags, ..BraidcastConfig::default() };
+    // SAFETY: the caller's, as above.
+    unsafe { braidcast_socket_new_config(&raw const config) }
 }
 
 /// Frees a socket; NULL does nothing. Connections that are not over are aborted.
@@ -295,7 +289,11 @@ pub unsafe extern "C" fn braidcast_poll(
         // SAFETY: the caller's.
         unsafe { structs::size(event) }?;
         let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
-        let Some((connection, happened)) = check(it.socket.poll(timeout))? else { return Ok(0) };
+        let polled = check(it.socket.poll(timeout))?;
+        if let Some(log) = it.log {
+            check(log.say(&it.socket))?;
+        }
+        let Some((connection, happened)) = polled else { return Ok(0) };
         let mut told = BraidcastEvent { connection: connection.0, ..BraidcastEvent::default() };
         let mut handed = it.event.lock().unwrap_or_else(PoisonError::into_inner);
         *handed = Handed::default();
@@ -315,8 +313,12 @@ pub unsafe extern "C" fn braidcast_poll(
             Event::Delivered { context } => (BRAIDCAST_DELIVERED, context),
             Event::Restarted => (BRAIDCAST_RESTARTED, 0),
             Event::Closed { reason, unsettled } => {
-                told.reason = code(&reason);
-                (handed.text, handed.unsettled) = (to_c(reason.to_string()), unsettled);
+                (told.reason, told.code) = numbers(&reason);
+                let words = match reason {
+                    CloseReason::ByPeer { reason, .. } => reason,
+                    other => other.to_string(),
+                };
+                (handed.text, handed.unsettled) = (to_c(words), unsettled);
                 (BRAIDCAST_CLOSED, 0)
             }
             // A kind that this library does not know yet; nothing is asked of the program.
@@ -344,8 +346,8 @@ pub unsafe extern "C" fn braidcast_shutdown(socket: *mut BraidcastSocket, connec
     })
 }
 
-/// Ends a connection at once; the other end is told `reason`, which may be NULL. BRAIDCAST_CLOSED
-/// follows.
+/// Ends a connection at once; the other end is told `code`, which means what the two programs agree
+/// on, and `reason`, which may be NULL. BRAIDCAST_CLOSED follows.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new; `reason` is NULL or ends with a zero byte.
@@ -353,13 +355,14 @@ pub unsafe extern "C" fn braidcast_shutdown(socket: *mut BraidcastSocket, connec
 pub unsafe extern "C" fn braidcast_abort(
     socket: *mut BraidcastSocket,
     connection: u64,
+    code: u32,
     reason: *const c_char,
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's.
         let (it, reason) = unsafe { (handle(socket)?, text::optional(reason, "reason")?) };
         let reason = reason.unwrap_or_default();
-        check(it.socket.with(|socket| socket.abort(ConnectionId(connection), reason)))?;
+        check(it.socket.with(|socket| socket.abort(ConnectionId(connection), code, reason)))?;
         Ok(BRAIDCAST_OK)
     })
 }
@@ -407,17 +410,28 @@ pub unsafe extern "C" fn braidcast_buffered(socket: *mut BraidcastSocket, connec
     })
 }
 
-/// The code of a reason.
-fn code(reason: &CloseReason) -> c_int {
+/// A reason as numbers: which one, and what more is known of it.
+fn numbers(reason: &CloseReason) -> (c_int, u32) {
     match reason {
-        CloseReason::Shutdown => BRAIDCAST_REASON_SHUTDOWN,
-        CloseReason::Aborted => BRAIDCAST_REASON_ABORTED,
-        CloseReason::AbortedByPeer(_) => BRAIDCAST_REASON_ABORTED_BY_PEER,
-        CloseReason::NoAnswer => BRAIDCAST_REASON_NO_ANSWER,
-        CloseReason::PathsFailed => BRAIDCAST_REASON_PATHS_FAILED,
-        CloseReason::Insecure(_) => BRAIDCAST_REASON_INSECURE,
-        CloseReason::Violation(_) => BRAIDCAST_REASON_VIOLATION,
-        _ => BRAIDCAST_REASON_OTHER,
+        CloseReason::Shutdown => (BRAIDCAST_REASON_SHUTDOWN, 0),
+        CloseReason::Aborted => (BRAIDCAST_REASON_ABORTED, 0),
+        CloseReason::ByPeer { code, .. } => (BRAIDCAST_REASON_ABORTED_BY_PEER, *code),
+        CloseReason::PeerRestarted => (BRAIDCAST_REASON_PEER_RESTARTED, 0),
+        CloseReason::NoAnswer => (BRAIDCAST_REASON_NO_ANSWER, 0),
+        CloseReason::Unresolved { .. } => (BRAIDCAST_REASON_UNRESOLVED, 0),
+        CloseReason::PathsFailed => (BRAIDCAST_REASON_PATHS_FAILED, 0),
+        CloseReason::Insecure { why, .. } => {
+            let code = match why {
+                Insecurity::WrongKey => BRAIDCAST_INSECURE_WRONG_KEY,
+                Insecurity::NotLetIn => BRAIDCAST_INSECURE_NOT_LET_IN,
+                Insecurity::PlainThere => BRAIDCAST_INSECURE_PLAIN_THERE,
+                Insecurity::PlainHere => BRAIDCAST_INSECURE_PLAIN_HERE,
+                _ => 0,
+            };
+            (BRAIDCAST_REASON_INSECURE, code)
+        }
+        CloseReason::Violation(_) => (BRAIDCAST_REASON_VIOLATION, 0),
+        _ => (BRAIDCAST_REASON_OTHER, 0),
     }
 }
 
@@ -439,6 +453,6 @@ unsafe fn path_of(path: *const BraidcastPath) -> Result<Path, c_int> {
     let path = unsafe { get(path)? };
     // SAFETY: the caller's.
     let (remote, via) = unsafe { (required(path.remote, "remote")?, text::optional(path.via, "via")?) };
-    let remote = text::address(remote)?;
-    Ok(via.map_or(Path::to(remote), |via| Path::via(remote, via)))
+    let path: Path = remote.parse().or_else(|what: String| fail(BRAIDCAST_ERROR_ARGUMENT, what))?;
+    Ok(via.map_or(path.clone(), |via| path.through(via)))
 }

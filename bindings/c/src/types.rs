@@ -68,8 +68,21 @@ pub const BRAIDCAST_REASON_PATHS_FAILED: c_int = 5;
 pub const BRAIDCAST_REASON_INSECURE: c_int = 6;
 /// The other end broke the protocol.
 pub const BRAIDCAST_REASON_VIOLATION: c_int = 7;
+/// The other end was started anew, and knows nothing of the connection: connect again.
+pub const BRAIDCAST_REASON_PEER_RESTARTED: c_int = 8;
+/// The name of a host has no address that is known. It may be worth trying again.
+pub const BRAIDCAST_REASON_UNRESOLVED: c_int = 9;
 /// Another reason, which later versions have.
 pub const BRAIDCAST_REASON_OTHER: c_int = 99;
+
+/// Of BRAIDCAST_REASON_INSECURE: the other end has a key that this end does not let in.
+pub const BRAIDCAST_INSECURE_WRONG_KEY: u32 = 1;
+/// The other end does not let in this end's key.
+pub const BRAIDCAST_INSECURE_NOT_LET_IN: u32 = 2;
+/// The other end does not encrypt, and this end does.
+pub const BRAIDCAST_INSECURE_PLAIN_THERE: u32 = 3;
+/// This end does not encrypt, and the other end does.
+pub const BRAIDCAST_INSECURE_PLAIN_HERE: u32 = 4;
 
 /// A path: where it leads, and what it leaves through.
 #[repr(C)]
@@ -77,7 +90,8 @@ pub const BRAIDCAST_REASON_OTHER: c_int = 99;
 pub struct BraidcastPath {
     /// sizeof(braidcast_path).
     pub size: usize,
-    /// Address and port of the other end, for example "192.0.2.1:9000" or "[2001:db8::1]:9000".
+    /// Address or name and port of the other end, for example "192.0.2.1:9000", "[2001:db8::1]:9000"
+    /// or "home.example:9000".
     pub remote: *const c_char,
     /// The interface ("wlan0") or local address that it leaves through; NULL: as the routing table
     /// has it.
@@ -149,7 +163,8 @@ pub struct BraidcastEvent {
     pub kind: c_int,
     /// Of BRAIDCAST_CLOSED: BRAIDCAST_REASON_SHUTDOWN and so on.
     pub reason: c_int,
-    /// A name or a reason in words, else "". Until the next call of braidcast_poll or
+    /// A name or a reason in words, else ""; of BRAIDCAST_REASON_ABORTED_BY_PEER the words that the
+    /// other end gave to braidcast_abort. Until the next call of braidcast_poll or
     /// braidcast_socket_free with this socket.
     pub text: *const c_char,
     /// Of BRAIDCAST_CLOSED: the contexts of messages that were neither acknowledged nor discarded.
@@ -157,12 +172,15 @@ pub struct BraidcastEvent {
     pub unsettled: *const u64,
     /// How many.
     pub unsettled_count: usize,
+    /// Of BRAIDCAST_CLOSED: the code that the other end gave to braidcast_abort, or
+    /// BRAIDCAST_INSECURE_WRONG_KEY and so on, or 0.
+    pub code: u32,
 }
 
 impl Default for BraidcastEvent {
     fn default() -> Self {
         let (text, unsettled) = (std::ptr::null(), std::ptr::null());
-        Self { size: 0, connection: 0, context: 0, kind: 0, reason: 0, text, unsettled, unsettled_count: 0 }
+        Self { size: 0, connection: 0, context: 0, kind: 0, reason: 0, text, unsettled, unsettled_count: 0, code: 0 }
     }
 }
 

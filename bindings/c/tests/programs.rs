@@ -1,45 +1,13 @@
 //! C programs, compiled as a user would compile them, and run.
 
-use std::path::{Path, PathBuf};
+mod build;
+
+use build::build;
 use std::process::{Command, Output};
 
-/// What the shared library calls itself; see `build.rs`.
-const SONAME: &str = "libbraidcast.so.0.1";
-
-/// Compiles `source` against the shared library of this build and runs it.
+/// Compiles `source` and runs it.
 fn run(source: &str, name: &str) -> Output {
     Command::new(build(source, name)).output().unwrap()
-}
-
-/// Compiles `source` against the shared library of this build. Returns the program.
-fn build(source: &str, name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Tests stand in target/PROFILE/deps, and so does the library that was built for them.
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    let program: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // A program looks for the library by its SONAME, as it is installed.
-    let libraries = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.libraries"));
-    std::fs::create_dir_all(&libraries).unwrap();
-    let link = libraries.join(SONAME);
-    _ = std::fs::remove_file(&link);
-    std::os::unix::fs::symlink(deps.join("libbraidcast.so"), link).unwrap();
-    // tools/sanitize.sh names one for these programs alone.
-    let named = std::env::var_os("BRAIDCAST_TEST_CC").or_else(|| std::env::var_os("CC"));
-    let compiler = named.unwrap_or_else(|| "cc".into());
-    let compiled = Command::new(compiler)
-        .args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g", "-I"])
-        .arg(root.join("include"))
-        .arg(root.join(source))
-        .arg("-pthread")
-        .arg("-L")
-        .arg(&deps)
-        .arg(format!("-Wl,-rpath,{}", libraries.display()))
-        .args(["-lbraidcast", "-o"])
-        .arg(&program)
-        .output()
-        .expect("a C compiler");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    program
 }
 
 #[test]
@@ -69,6 +37,16 @@ fn wrong_uses_get_an_error_with_words() {
 #[test]
 fn connections_end_and_threads_share_a_socket() {
     let output = run("tests/ends.c", "ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn ends_with_identities_know_each_other() {
+    let folder = std::env::temp_dir().join(format!("braidcast-c-identities-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let files = ["home", "one", "other"].map(|name| folder.join(name));
+    let output = Command::new(build("tests/identities.c", "identities")).args(files).output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -22,6 +22,26 @@ int main(void)
     assert(!braidcast_socket_new("\xff\xfe", 0));
     SAYS("not UTF-8");
 
+    braidcast_config config = BRAIDCAST_INIT(braidcast_config);
+    const char *nobody[] = {"nobody"};
+    config.profile = 77;
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("profile 77 is unknown");
+    config.profile = BRAIDCAST_PROFILE_VOICE;
+    config.authorized = nobody;
+    config.authorized_count = 1;
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("needs an identity");
+    config.identity = "/nowhere/at/all";
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("/nowhere/at/all: No such file");
+    config.key = "a passphrase of some length";
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("do not go together");
+    config.size = 0;
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("set `size` to sizeof");
+
     braidcast_socket *it = braidcast_socket_new(NULL, BRAIDCAST_PLAIN);
     assert(it && braidcast_fd(it) >= 0);
     assert(braidcast_fd(NULL) == BRAIDCAST_ERROR_ARGUMENT);
@@ -60,8 +80,18 @@ int main(void)
     assert(braidcast_join(it, 5, NULL) == BRAIDCAST_ERROR_ARGUMENT);
     assert(braidcast_leave(it, 5, "wlan0") == BRAIDCAST_ERROR_NO_CONNECTION);
     assert(braidcast_shutdown(it, 5) == BRAIDCAST_ERROR_NO_CONNECTION);
-    assert(braidcast_abort(it, 5, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
+    assert(braidcast_abort(it, 5, 0, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
 
+    path.remote = "home.example";
+    assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_ERROR_ARGUMENT);
+    SAYS("'home.example' is not HOST:PORT");
+    char fingerprint[BRAIDCAST_FINGERPRINT_SIZE];
+    assert(braidcast_peer(it, 5, fingerprint) == BRAIDCAST_ERROR_NO_CONNECTION);
+    assert(braidcast_peer(it, 5, NULL) == BRAIDCAST_ERROR_ARGUMENT);
+    assert(braidcast_set_authorized(it, nobody, 1) == BRAIDCAST_ERROR_KEY);
+    SAYS("'nobody' is not a fingerprint");
+    assert(braidcast_set_authorized(it, NULL, 0) == BRAIDCAST_ERROR_KEY);
+    SAYS("without an identity");
     path.remote = "127.0.0.1:9";
     assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_OK);
     assert(braidcast_send(it, connection, (const uint8_t *)"", 0, NULL) == BRAIDCAST_ERROR_SEND);
@@ -71,7 +101,7 @@ int main(void)
     for (int i = 0; i < 10000 && code == BRAIDCAST_OK; i++)
         code = braidcast_send(it, connection, much, sizeof much, NULL);
     assert(code == BRAIDCAST_ERROR_FULL);
-    assert(braidcast_abort(it, connection, "enough") == BRAIDCAST_OK);
+    assert(braidcast_abort(it, connection, 0, "enough") == BRAIDCAST_OK);
     assert(braidcast_poll(it, 1000, &event) == 1 && event.kind == BRAIDCAST_CLOSED && strstr(event.text, "aborted"));
     assert(event.reason == BRAIDCAST_REASON_ABORTED && event.unsettled_count > 10 && event.unsettled[0] == 0);
     assert(braidcast_send(it, connection, much, 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);

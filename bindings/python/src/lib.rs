@@ -11,7 +11,7 @@ mod _native {
     #[pymodule_export]
     use super::lab::{find_scenario, mean_ci95, run_scenario, scenario_names};
     #[pymodule_export]
-    use super::socket::{Event, Socket};
+    use super::socket::{Event, Socket, fingerprint};
     use pyo3::prelude::*;
 
     #[pymodule_init]

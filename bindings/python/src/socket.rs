@@ -1,12 +1,13 @@
 use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure};
 use braidcast_socket::{
-    CloseReason, ConnectionId, Path, PathState, Protection, RateLimits, RateOptions, RateReport, SendError,
-    SendOptions, SharedSocket,
+    CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, Protection, RateLimits, RateOptions,
+    RateReport, SendError, SendOptions, SharedSocket, Trust,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyDict};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a wait goes on before Python's signals are looked at, so that Ctrl-C works.
@@ -14,9 +15,11 @@ const SLICE: Duration = Duration::from_millis(100);
 
 /// A socket for messages over several networks at once.
 ///
-/// Socket(key=None, plain=False): with a key, which both ends share, only who has it gets in;
-/// without one it is encrypted, with anybody; plain=True encrypts nothing. All that is to leave and
-/// to come does so within poll.
+/// With a key, which both ends share, only who has it gets in. identity is the file of a key of this
+/// end's own, which is made if it is not there; authorized, fingerprints of those who are let in, or
+/// None for anybody. Without either it is encrypted, with anybody; plain=True encrypts nothing.
+/// profile: "live", "bulk" or "voice". longest_silence: after how many seconds of silence a
+/// connection ends. All that is to leave and to come does so within poll.
 ///
 /// Several threads may use a socket: a call goes before a thread that waits in poll. As a context
 /// manager it closes all connections at the end of the block, in good order, or aborts them if
@@ -33,16 +36,27 @@ pub struct Event {
     /// The number of the connection.
     #[pyo3(get)]
     connection: u64,
-    /// The path of "path up" and "path down", the reason of "closed" in words, else "".
+    /// The path of "path up" and "path down", the reason of "closed" in words, else "". Of
+    /// Reason.ABORTED_BY_PEER it is what the other end gave to abort.
     #[pyo3(get)]
     text: String,
     /// What a message that was "discarded" or "delivered" was sent with.
     #[pyo3(get)]
     context: u64,
     reason: Option<&'static str>,
+    /// Of "closed": the code that the other end gave to abort, else 0.
+    #[pyo3(get)]
+    code: u32,
     /// Of "closed": the contexts of messages of which it is not known whether they arrived.
     #[pyo3(get)]
     unsettled: Vec<u64>,
+}
+
+/// The fingerprint of the identity in a file, by which others know it. If there is no such file, a
+/// new key is made in it.
+#[pyfunction]
+pub(crate) fn fingerprint(file: PathBuf) -> PyResult<String> {
+    Ok(Identity::load_or_create(file).map_err(exception)?.fingerprint().to_string())
 }
 
 #[pymethods]
@@ -69,17 +83,63 @@ impl Event {
 #[pymethods]
 impl Socket {
     #[new]
-    #[pyo3(signature = (key=None, plain=false))]
-    fn new(py: Python<'_>, key: Option<String>, plain: bool) -> PyResult<Self> {
-        let protection = match (key, plain) {
-            (Some(_), true) => return Err(Misuse::new_err("a key needs encryption: leave out key, or plain")),
-            (Some(key), false) => Protection::Key(key),
-            (None, true) => Protection::Plain,
-            (None, false) => Protection::Anyone,
+    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0))]
+    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        key: Option<String>,
+        plain: bool,
+        identity: Option<PathBuf>,
+        authorized: Option<Vec<String>>,
+        profile: &str,
+        longest_silence: f64,
+    ) -> PyResult<Self> {
+        let refused = |what: &'static str| Err(Misuse::new_err(what));
+        if authorized.is_some() && identity.is_none() {
+            return refused("authorized needs an identity");
+        }
+        let profile = match profile {
+            "live" => Profile::Live,
+            "bulk" => Profile::Bulk,
+            "voice" => Profile::Voice,
+            other => return Err(Misuse::new_err(format!("profile is {other:?}; give 'live', 'bulk' or 'voice'"))),
         };
+        let silence = duration("longest_silence", longest_silence)?;
         // A passphrase takes a quarter of a second.
-        let make = || braidcast_socket::Socket::new(&protection).and_then(SharedSocket::new);
-        Ok(Self { socket: py.detach(make).map_err(exception)? })
+        let make = |protection: Protection| {
+            let builder = braidcast_socket::Socket::builder().profile(profile).longest_silence(Some(silence));
+            builder.protection(protection).build().and_then(SharedSocket::new)
+        };
+        let socket = match (key, identity, plain) {
+            (Some(_), Some(_), _) => return refused("a key that is shared and an identity do not go together"),
+            (Some(_), _, true) => return refused("a key needs encryption: leave out key, or plain"),
+            (_, Some(_), true) => return refused("an identity needs encryption: leave out identity, or plain"),
+            (Some(key), None, false) => py.detach(|| make(Protection::Key(key))),
+            (None, Some(file), false) => py.detach(|| {
+                let own = Identity::load_or_create(file)?;
+                let trust = authorized.map_or(Ok(Trust::Anyone), Trust::only)?;
+                make(Protection::Identity { own, trust })
+            }),
+            (None, None, true) => py.detach(|| make(Protection::Plain)),
+            (None, None, false) => py.detach(|| make(Protection::Anyone)),
+        };
+        Ok(Self { socket: socket.map_err(exception)? })
+    }
+
+    /// Lets in others from now on, by their fingerprints. Connections that there are stay.
+    fn set_authorized(&self, py: Python<'_>, authorized: Vec<String>) -> PyResult<()> {
+        self.with(py, |socket| socket.set_trust(Trust::only(&authorized)?))
+    }
+
+    /// The fingerprint of the key that the other end of a connection proved to have, or None.
+    fn peer(&self, py: Python<'_>, connection: u64) -> PyResult<Option<String>> {
+        let peer = self.with(py, |socket| socket.peer(ConnectionId(connection)))?;
+        Ok(peer.and_then(|it| it.fingerprint).map(|it| it.to_string()))
+    }
+
+    /// What did not go as asked since the last call, in words.
+    fn take_warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |socket| Ok(socket.take_warnings()))
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -99,7 +159,7 @@ impl Socket {
         }
         self.with(py, |socket| {
             for connection in socket.connections().collect::<Vec<_>>() {
-                socket.abort(connection, "an exception ended the program")?;
+                socket.abort(connection, 0, "an exception ended the program")?;
             }
             socket.poll(Some(Duration::ZERO)).map(|_| ())
         })
@@ -120,9 +180,9 @@ impl Socket {
         })
     }
 
-    /// Begins a connection over paths, each an address ("192.0.2.1:9000") or a pair of an address
-    /// and what the path leaves through, an interface ("wlan0") or a local address. Returns its
-    /// number; the event "connected" or "closed" follows.
+    /// Begins a connection over paths, each an address or name with a port ("192.0.2.1:9000",
+    /// "home.example:9000@wlan0") or a pair of it and what the path leaves through, an interface
+    /// ("wlan0") or a local address. Returns its number; the event "connected" or "closed" follows.
     fn connect(&self, py: Python<'_>, paths: Vec<PathArgument>) -> PyResult<u64> {
         let paths = paths.into_iter().map(PathArgument::path).collect::<PyResult<Vec<_>>>()?;
         self.with(py, |socket| socket.connect(&paths)).map(|id| id.0)
@@ -196,12 +256,13 @@ impl Socket {
         let end = timeout.map(|seconds| duration("timeout", seconds)).transpose()?.map(|it| Instant::now() + it);
         loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            let wait = left.map_or(SLICE, |left| left.min(SLICE));
+            let (wait, began) = (left.map_or(SLICE, |left| left.min(SLICE)), Instant::now());
             let event = py.detach(|| self.socket.poll(Some(wait))).map_err(exception)?;
             if let Some((connection, event)) = event {
                 return Ok(Some(told(connection, event)));
             }
-            if left.is_some_and(|left| left <= wait) {
+            // What ends before its time is interrupted.
+            if left.is_some_and(|left| left <= wait) || began.elapsed() < wait {
                 return Ok(None);
             }
             py.check_signals()?;
@@ -213,10 +274,11 @@ impl Socket {
         self.with(py, |socket| socket.shutdown(ConnectionId(connection)))
     }
 
-    /// Ends a connection at once; the other end is told the reason. The event "closed" follows.
-    #[pyo3(signature = (connection, reason=""))]
-    fn abort(&self, py: Python<'_>, connection: u64, reason: &str) -> PyResult<()> {
-        self.with(py, |socket| socket.abort(ConnectionId(connection), reason))
+    /// Ends a connection at once; the other end is told the reason, and a code that means what the
+    /// programs agree on. The event "closed" follows.
+    #[pyo3(signature = (connection, reason="", *, code=0))]
+    fn abort(&self, py: Python<'_>, connection: u64, reason: &str, code: u32) -> PyResult<()> {
+        self.with(py, |socket| socket.abort(ConnectionId(connection), code, reason))
     }
 
     /// Ends all connections once everything that was sent is delivered. Returns whether they ended
@@ -345,9 +407,10 @@ enum PathArgument {
 
 impl PathArgument {
     fn path(self) -> PyResult<Path> {
+        let path = |text: String| text.parse::<Path>().map_err(Misuse::new_err);
         Ok(match self {
-            Self::To(remote) | Self::Via(remote, None) => Path::to(parse(&remote)?),
-            Self::Via(remote, Some(via)) => Path::via(parse(&remote)?, &via),
+            Self::To(remote) | Self::Via(remote, None) => path(remote)?,
+            Self::Via(remote, Some(via)) => path(remote)?.through(&via),
         })
     }
 }
@@ -366,7 +429,7 @@ impl Socket {
 fn told(connection: ConnectionId, event: braidcast_socket::Event) -> Event {
     use braidcast_socket::Event as Inner;
     let (connection, text, unsettled) = (connection.0, String::new(), Vec::new());
-    let it = Event { kind: "other", connection, text, context: 0, reason: None, unsettled };
+    let it = Event { kind: "other", connection, text, context: 0, reason: None, code: 0, unsettled };
     match event {
         Inner::Connected => Event { kind: "connected", ..it },
         Inner::Readable => Event { kind: "readable", ..it },
@@ -377,7 +440,12 @@ fn told(connection: ConnectionId, event: braidcast_socket::Event) -> Event {
         Inner::Delivered { context } => Event { kind: "delivered", context, ..it },
         Inner::Restarted => Event { kind: "restarted", ..it },
         Inner::Closed { reason: why, unsettled } => {
-            Event { kind: "closed", text: why.to_string(), reason: Some(reason(&why)), unsettled, ..it }
+            let reason = Some(reason(&why));
+            let (code, text) = match why {
+                CloseReason::ByPeer { code, reason } => (code, reason),
+                other => (0, other.to_string()),
+            };
+            Event { kind: "closed", text, reason, code, unsettled, ..it }
         }
         _ => it,
     }
@@ -387,10 +455,14 @@ fn reason(reason: &CloseReason) -> &'static str {
     match reason {
         CloseReason::Shutdown => "shutdown",
         CloseReason::Aborted => "aborted",
-        CloseReason::AbortedByPeer(_) => "aborted by peer",
+        CloseReason::ByPeer { .. } => "aborted by peer",
+        CloseReason::PeerRestarted => "peer restarted",
+        CloseReason::Unresolved { .. } => "unresolved",
         CloseReason::NoAnswer => "no answer",
         CloseReason::PathsFailed => "paths failed",
-        CloseReason::Insecure(_) => "insecure",
+        CloseReason::Insecure { why: Insecurity::WrongKey, .. } => "wrong key",
+        CloseReason::Insecure { why: Insecurity::NotLetIn, .. } => "not let in",
+        CloseReason::Insecure { .. } => "insecure",
         CloseReason::Violation(_) => "violation",
         _ => "other",
     }

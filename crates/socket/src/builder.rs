@@ -1,7 +1,32 @@
 use crate::socket::usual_options;
-use crate::{Error, Protection, Socket};
+use crate::{Error, Identity, Protection, Socket, Trust};
 use braidcast_sctp::Options;
 use std::time::Duration;
+
+/// What a socket is for. It sets how the transport works; limits and protection stay as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Profile {
+    /// Live data: quick acknowledgements and timers, short queues ([`Options::live`]).
+    #[default]
+    Live,
+    /// As much as the paths carry, by the transport's standard timers ([`Options::default`]). A dead
+    /// path is noticed after seconds.
+    Bulk,
+    /// As [`Live`](Self::Live), for few data that matter at once: a part of a message with a
+    /// deadline that would miss it over its path goes over another one too.
+    Voice,
+}
+
+impl Profile {
+    fn options(self) -> Options {
+        match self {
+            Self::Live => usual_options(Options::live()),
+            Self::Bulk => usual_options(Options::default()),
+            Self::Voice => usual_options(Options::live()).with(|it| it.redundancy.reinject = true),
+        }
+    }
+}
 
 /// What a [`Socket`] is made with, of [`Socket::builder`].
 ///
@@ -28,7 +53,21 @@ pub struct SocketBuilder {
 
 impl SocketBuilder {
     pub(crate) fn new() -> Self {
-        Self { protection: Protection::default(), options: usual_options() }
+        Self { protection: Protection::default(), options: Profile::default().options() }
+    }
+
+    /// What it is for. Call it before [`options`](Self::options), whose changes it would undo.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        let (limits, silence) = (self.options.limits, self.options.timers.give_up);
+        self.options = profile.options();
+        self.options.limits = limits;
+        self.options.timers.give_up = silence;
+        self
+    }
+
+    /// Each end has a key of its own, and says whose it takes ([`Protection::Identity`]).
+    pub fn identity(self, own: Identity, trust: Trust) -> Self {
+        self.protection(Protection::Identity { own, trust })
     }
 
     /// Only who has the same key gets in ([`Protection::Key`]). Default: encrypted, with anybody.
@@ -76,6 +115,12 @@ impl SocketBuilder {
     /// # Errors
     /// [`Error::Options`] if options contradict each other, and as [`Socket::new`].
     pub fn build(self) -> Result<Socket, Error> {
-        Socket::with_options(Options { security: self.protection.options()?, ..self.options })
+        let tls = self.protection.tls()?;
+        let security = Protection::options(tls.as_ref());
+        let mut socket = Socket::with_options(Options { security, ..self.options })?;
+        if let Protection::Identity { own, .. } = self.protection {
+            socket.has_identity(tls, own.warning);
+        }
+        Ok(socket)
     }
 }

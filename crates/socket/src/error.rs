@@ -1,8 +1,9 @@
-use crate::ConnectionId;
-use braidcast_driver::{BindError, LinksError};
-use braidcast_sctp::{CloseReason, ConnectError, JoinError, Misuse, SendError};
+use crate::{CloseReason, ConnectionId};
+use braidcast_driver::{BindError, LinksError, Target};
+use braidcast_sctp::{ConnectError, JoinError, Misuse, SendError};
 use braidcast_secure::SecretError;
 use std::io;
+use std::path::PathBuf;
 
 /// Why a [`Socket`](crate::Socket) did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,9 @@ pub enum Error {
     /// wait for [`Event::Writable`](crate::Event::Writable).
     #[error(transparent)]
     Send(#[from] SendError),
+    /// Nobody can be there: the port is 0, or the address is the unspecified one.
+    #[error("{0} leads nowhere; give an address and a port of the other end")]
+    Nowhere(Target),
     /// The connection was not begun.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -33,6 +37,20 @@ pub enum Error {
     /// The cryptographic library has no randomness or no memory.
     #[error("no randomness or no memory for keys")]
     NoKey,
+    /// The file of an identity cannot be used.
+    #[error("the identity in {}: {what}; `braidcast key identity FILE` makes one", file.display())]
+    Identity {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// This is no fingerprint of a key.
+    #[error("'{0}' is not a fingerprint of 64 hexadecimal digits, as `braidcast key identity FILE` prints it")]
+    Fingerprint(String),
+    /// The socket has no identity, so nobody is let in by a list.
+    #[error("this socket was made without an identity; give one to Socket::builder()")]
+    NoIdentity,
     /// Options contradict each other.
     #[error(transparent)]
     Options(#[from] Misuse),

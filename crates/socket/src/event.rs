@@ -1,5 +1,5 @@
+use crate::CloseReason;
 use braidcast_core::Route;
-use braidcast_sctp::CloseReason;
 use std::net::SocketAddr;
 
 /// What a [`Socket`](crate::Socket) reports of a connection.
@@ -89,7 +89,7 @@ pub(crate) fn told(event: braidcast_sctp::Event, name: impl Fn(Route) -> String)
         Inner::Delivered { context } => Event::Delivered { context },
         Inner::Restarted => Event::Restarted,
         Inner::Unsettled(contexts) => return Told::Unsettled(contexts),
-        Inner::Closed(reason) => return Told::Over(reason),
+        Inner::Closed(reason) => return Told::Over(CloseReason::of(reason)),
         _ => return Told::Nothing,
     })
 }

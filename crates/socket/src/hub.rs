@@ -1,19 +1,20 @@
 //! What a [`Socket`](crate::Socket) knows of its connections, without I/O.
 
 use crate::event::{Told, told};
-use crate::{ConnectionId, Error, Event, Received, Refused, SendOptions};
+use crate::{CloseReason, ConnectionId, Error, Event, Peer, Received, Refused, SendOptions};
 use braidcast_core::{Instant, Machine, Rng, Route};
-use braidcast_sctp::{
-    Association, AssociationId, CloseReason, Endpoint, JoinError, Options, Priority, Reliability, SendError,
-};
+use braidcast_sctp::{Association, AssociationId, Endpoint, JoinError, Options, Priority, Reliability, SendError};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A connection, from when it is begun or accepted until the application has been told that it is
 /// over.
 #[derive(Debug)]
 struct Connection {
-    association: AssociationId,
+    /// `None` as long as nothing is known of where it leads.
+    association: Option<AssociationId>,
     life: Life,
+    /// Who is there, once that is connected.
+    peer: Option<Peer>,
     /// An [`Event::Readable`] waits to be handed out.
     readable: bool,
     /// Contexts of messages of which it is not known whether they arrived, once it ends.
@@ -24,6 +25,11 @@ struct Connection {
 
 #[derive(Debug)]
 enum Life {
+    /// Begun here, and no address of the other end is known yet. `wants_room`: the application
+    /// wanted to send something.
+    Resolving {
+        wants_room: bool,
+    },
     /// Begun here, and not connected yet. What is told of its paths waits for that.
     Opening(Vec<Event>),
     Open,
@@ -48,6 +54,8 @@ pub(crate) struct Hub {
     refused: VecDeque<Refused>,
     /// Connections whose associations ended since they were last asked for.
     ended: Vec<ConnectionId>,
+    /// Routes that no longer answer since they were last asked for.
+    downs: Vec<(ConnectionId, Route)>,
     /// The last connection's number.
     last: u64,
 }
@@ -72,13 +80,43 @@ impl Hub {
             events: VecDeque::new(),
             refused: VecDeque::new(),
             ended: Vec::new(),
+            downs: Vec::new(),
             last: 0,
         })
     }
 
     pub(crate) fn connect(&mut self, now: Instant, routes: &[Route]) -> Result<ConnectionId, Error> {
         let association = self.endpoint.connect(now, self.port, routes)?;
-        Ok(self.insert(association, Life::Opening(Vec::new())))
+        Ok(self.insert(Some(association), Life::Opening(Vec::new())))
+    }
+
+    /// A connection that is begun once a route is known ([`begin`](Self::begin)).
+    pub(crate) fn resolve(&mut self) -> ConnectionId {
+        self.insert(None, Life::Resolving { wants_room: false })
+    }
+
+    /// Returns `true` if no route of `id` is known yet.
+    pub(crate) fn is_resolving(&self, id: ConnectionId) -> bool {
+        matches!(self.connections.get(&id), Some(Connection { life: Life::Resolving { .. }, .. }))
+    }
+
+    /// Begins what [`resolve`](Self::resolve) has made.
+    pub(crate) fn begin(&mut self, now: Instant, id: ConnectionId, routes: &[Route]) -> Result<(), Error> {
+        let Some(entry) = self.connections.get_mut(&id) else { return Ok(()) };
+        let Life::Resolving { wants_room } = entry.life else { return Ok(()) };
+        let association = self.endpoint.connect(now, self.port, routes)?;
+        entry.association = Some(association);
+        entry.life = Life::Opening(Vec::new());
+        self.by_association.insert(association, id);
+        if wants_room {
+            self.events.push_back((id, Event::Writable));
+        }
+        Ok(())
+    }
+
+    /// Who is at the other end.
+    pub(crate) fn peer(&self, id: ConnectionId) -> Result<Option<Peer>, Error> {
+        Ok(self.connections.get(&id).ok_or(Error::NoConnection(id))?.peer)
     }
 
     /// Checks that `id` is a connection whose end the application has not been told.
@@ -90,14 +128,14 @@ impl Hub {
     pub(crate) fn association(&self, id: ConnectionId) -> Result<Option<&Association>, Error> {
         let entry = self.connections.get(&id).ok_or(Error::NoConnection(id))?;
         let alive = !matches!(entry.life, Life::Over { .. });
-        Ok(self.endpoint.association(entry.association).filter(|_| alive))
+        Ok(entry.association.and_then(|it| self.endpoint.association(it)).filter(|_| alive))
     }
 
     /// The same, to be changed.
     pub(crate) fn association_mut(&mut self, id: ConnectionId) -> Result<Option<&mut Association>, Error> {
         let entry = self.connections.get(&id).ok_or(Error::NoConnection(id))?;
         let alive = !matches!(entry.life, Life::Over { .. });
-        Ok(self.endpoint.association_mut(entry.association).filter(|_| alive))
+        Ok(entry.association.and_then(|it| self.endpoint.association_mut(it)).filter(|_| alive))
     }
 
     pub(crate) fn join(&mut self, now: Instant, id: ConnectionId, route: Route) -> Result<(), Error> {
@@ -123,7 +161,12 @@ impl Hub {
             ..braidcast_sctp::SendOptions::default()
         };
         let entry = self.connections.get_mut(&id).ok_or(Error::NoConnection(id))?;
-        let association = self.endpoint.association_mut(entry.association).ok_or(SendError::Closing)?;
+        if let Life::Resolving { wants_room } = &mut entry.life {
+            *wants_room = true;
+            return Err(SendError::BufferFull { needed: message.len(), free: 0, limit: 0 }.into());
+        }
+        let association = entry.association.and_then(|it| self.endpoint.association_mut(it));
+        let association = association.ok_or(SendError::Closing)?;
         association.send(now, message, how)?;
         // Only now: the transport has checked the stream.
         let known = entry.priorities.get(&options.stream).copied().unwrap_or_default();
@@ -146,7 +189,8 @@ impl Hub {
             return if (1..=self.last).contains(&id.0) { Ok(None) } else { Err(Error::NoConnection(id)) };
         };
         let Life::Over { unread, .. } = &mut entry.life else {
-            return Ok(self.endpoint.association_mut(entry.association).and_then(|it| recv(it, now, buf)));
+            let association = entry.association.and_then(|it| self.endpoint.association_mut(it));
+            return Ok(association.and_then(|it| recv(it, now, buf)));
         };
         let received = unread.pop_front().map(|(received, message)| {
             *buf = message;
@@ -161,7 +205,9 @@ impl Hub {
     }
 
     pub(crate) fn shutdown(&mut self, now: Instant, id: ConnectionId) -> Result<(), Error> {
-        if let Some(association) = self.association_mut(id)? {
+        if self.is_resolving(id) {
+            self.over(now, id, CloseReason::Shutdown);
+        } else if let Some(association) = self.association_mut(id)? {
             association.shutdown(now);
         }
         Ok(())
@@ -169,11 +215,15 @@ impl Hub {
 
     /// Ends `id` at once; what was not read is lost.
     pub(crate) fn abort(&mut self, now: Instant, id: ConnectionId, reason: &str) -> Result<(), Error> {
+        if self.is_resolving(id) {
+            self.over(now, id, CloseReason::Aborted);
+            return Ok(());
+        }
         let entry = self.connections.get_mut(&id).ok_or(Error::NoConnection(id))?;
         if let Life::Over { unread, .. } = &mut entry.life {
             unread.clear();
             self.tell_end(id);
-        } else if let Some(association) = self.endpoint.association_mut(entry.association) {
+        } else if let Some(association) = entry.association.and_then(|it| self.endpoint.association_mut(it)) {
             let mut nobody = Vec::new();
             while association.recv(now, &mut nobody).is_some() {}
             association.abort(now, reason);
@@ -217,12 +267,17 @@ impl Hub {
         std::mem::take(&mut self.ended)
     }
 
+    /// Routes that no longer answer since the last call.
+    pub(crate) fn take_downs(&mut self) -> Vec<(ConnectionId, Route)> {
+        std::mem::take(&mut self.downs)
+    }
+
     /// Collects what the endpoint reports. `name`: what the path of a connection over a route is
     /// called.
     pub(crate) fn collect(&mut self, now: Instant, name: impl Fn(ConnectionId, Route) -> String) {
         while let Some((association, event)) = self.endpoint.poll_event() {
             match self.by_association.get(&association).copied() {
-                Some(id) => match told(event, |route| name(id, route)) {
+                Some(id) => match told(self.note(id, event), |route| name(id, route)) {
                     Told::Event(event) => self.happened(id, event),
                     Told::Unsettled(contexts) => self.unsettled(id, contexts),
                     Told::Over(reason) => self.over(now, id, reason),
@@ -232,8 +287,26 @@ impl Hub {
             }
         }
         while let Some((route, why)) = self.endpoint.poll_turned_away() {
-            self.refuse(Refused { remote: route.remote, why });
+            self.refuse(Refused { remote: route.remote, why: CloseReason::of(why) });
         }
+    }
+
+    /// Keeps what `event` says besides what the application is told.
+    fn note(&mut self, id: ConnectionId, event: braidcast_sctp::Event) -> braidcast_sctp::Event {
+        match event {
+            braidcast_sctp::Event::PathDown(_, route) => self.downs.push((id, route)),
+            braidcast_sctp::Event::Connected => self.meet(id),
+            _ => {}
+        }
+        event
+    }
+
+    /// Notes who is at the other end of `id`.
+    fn meet(&mut self, id: ConnectionId) {
+        let Some(entry) = self.connections.get_mut(&id) else { return };
+        let association = entry.association.and_then(|it| self.endpoint.association(it));
+        let peer = association.and_then(Association::standing).map(|it| it.peer);
+        entry.peer = peer.map(|it| Peer { fingerprint: it.fingerprint, authenticated: it.authenticated });
     }
 
     fn happened(&mut self, id: ConnectionId, event: Event) {
@@ -256,12 +329,14 @@ impl Hub {
         }
     }
 
-    /// The association of `id` is over and goes: what it received is kept until it is read.
-    fn over(&mut self, now: Instant, id: ConnectionId, reason: CloseReason) {
+    /// `id` is over, and its association goes: what it received is kept until it is read.
+    pub(crate) fn over(&mut self, now: Instant, id: ConnectionId, reason: CloseReason) {
         let Some(entry) = self.connections.get_mut(&id) else { return };
-        self.by_association.remove(&entry.association);
         let mut unread = VecDeque::new();
-        if let Some(association) = self.endpoint.association_mut(entry.association) {
+        if let Some(association) = entry.association {
+            self.by_association.remove(&association);
+        }
+        if let Some(association) = entry.association.and_then(|it| self.endpoint.association_mut(it)) {
             let mut message = Vec::new();
             while let Some(received) = recv(association, now, &mut message) {
                 unread.push_back((received, std::mem::take(&mut message)));
@@ -300,7 +375,8 @@ impl Hub {
         match told(event, |route| route.remote.to_string()) {
             Told::Event(Event::Connected) => {
                 let held = self.strangers.remove(&association).unwrap_or_default();
-                let id = self.insert(association, Life::Open);
+                let id = self.insert(Some(association), Life::Open);
+                self.meet(id);
                 self.events.extend(std::iter::once(Event::Connected).chain(held).map(|event| (id, event)));
             }
             Told::Event(event @ (Event::PathUp { .. } | Event::PathDown { .. })) => {
@@ -328,14 +404,13 @@ impl Hub {
         }
     }
 
-    fn insert(&mut self, association: AssociationId, life: Life) -> ConnectionId {
+    fn insert(&mut self, association: Option<AssociationId>, life: Life) -> ConnectionId {
         self.last += 1;
         let id = ConnectionId(self.last);
-        self.connections.insert(
-            id,
-            Connection { association, life, readable: false, unsettled: Vec::new(), priorities: BTreeMap::new() },
-        );
-        self.by_association.insert(association, id);
+        let (unsettled, priorities) = (Vec::new(), BTreeMap::new());
+        let connection = Connection { association, life, peer: None, readable: false, unsettled, priorities };
+        self.connections.insert(id, connection);
+        self.by_association.extend(association.map(|it| (it, id)));
         id
     }
 }

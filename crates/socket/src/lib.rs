@@ -72,24 +72,30 @@ mod builder;
 mod error;
 mod event;
 mod hub;
+mod identity;
 mod message;
 mod path;
 mod protection;
+mod reason;
 mod shared;
 mod socket;
 #[cfg(feature = "tokio")]
 mod tasks;
 
-pub use builder::SocketBuilder;
+pub use builder::{Profile, SocketBuilder};
 pub use error::Error;
 pub use event::{Event, Refused};
+pub use identity::{Identity, Peer, Trust, fingerprint};
 pub use message::{ConnectionId, Received, SendOptions};
 pub use path::{Path, PathReport, PathState};
 pub use protection::Protection;
+pub use reason::{CloseReason, Insecurity};
 pub use shared::{Closing, SharedSocket};
 pub use socket::Socket;
 #[cfg(feature = "tokio")]
 pub use tasks::{AsyncSocket, Connection, Message};
 
-pub use braidcast_driver::{Via, Waker};
-pub use braidcast_sctp::{CloseReason, Options, RateLimits, RateOptions, RateReport, SendError};
+pub use braidcast_core::Instant;
+pub use braidcast_driver::{BindError, LinksError, Target, Via, Waker};
+pub use braidcast_sctp::{ConnectError, JoinError, Misuse, Options, RateLimits, RateOptions, RateReport, SendError};
+pub use braidcast_secure::{Fingerprint, SecretError};

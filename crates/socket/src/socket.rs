@@ -2,14 +2,18 @@ use crate::builder::SocketBuilder;
 use crate::hub::Hub;
 use crate::message::{ConnectionId, Received, SendOptions};
 use crate::path::{Path, PathReport};
-use crate::{Error, Event, Protection, Refused};
+use crate::{CloseReason, Error, Event, Peer, Protection, Refused, Trust, reason};
 use braidcast_core::{Instant, Rng, Route};
 use braidcast_driver::{Bind, Carrier, Clock, Driver, LinkChange, Links, Wake, Waker, entropy};
-use braidcast_sctp::{CloseReason, Options, RateLimits, RateOptions, RateReport};
+use braidcast_sctp::{Options, RateLimits, RateOptions, RateReport};
+use braidcast_secure::tls::Tls;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
+
+mod links;
 
 /// Messages over several networks at once. See the crate's page for an example.
 ///
@@ -25,6 +29,8 @@ pub struct Socket {
     hub: Hub,
     /// Of connections that were begun here.
     links: BTreeMap<ConnectionId, Links>,
+    /// The list of those who are let in, if this end has an identity.
+    tls: Option<Arc<Tls>>,
     /// The application changed something that the driver has not seen.
     touched: bool,
     warnings: Vec<String>,
@@ -34,6 +40,9 @@ impl Socket {
     /// How long nothing may be heard from the other end before a connection of [`new`](Self::new)
     /// ends: [`CloseReason::PathsFailed`]. An end that has nothing to send says so each second.
     pub const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+
+    /// What the other end is told when a socket is dropped.
+    const DROPPED: &str = "the program ended the connection";
 
     /// A socket with the transport's options for live data, [`Options::live`]. A connection whose
     /// other end is silent for [`LONGEST_SILENCE`](Self::LONGEST_SILENCE) is over.
@@ -60,9 +69,35 @@ impl Socket {
             driver: Driver::new()?,
             hub: Hub::new(options, Rng::from_entropy(entropy()?))?,
             links: BTreeMap::new(),
+            tls: None,
             touched: false,
             warnings: Vec::new(),
         })
+    }
+
+    /// It was made with an identity.
+    pub(crate) fn has_identity(&mut self, tls: Option<Arc<Tls>>, warning: Option<Arc<str>>) {
+        self.tls = tls;
+        self.warnings.extend(warning.map(|it| it.to_string()));
+    }
+
+    /// Lets in others from now on. Connections that there are stay: [`peer`](Self::peer) says who is
+    /// there, [`abort`](Self::abort) ends them.
+    ///
+    /// # Errors
+    /// [`Error::NoIdentity`].
+    pub fn set_trust(&mut self, trust: Trust) -> Result<(), Error> {
+        self.tls.as_ref().ok_or(Error::NoIdentity)?.set_trust(trust.inner());
+        Ok(())
+    }
+
+    /// Who is at the other end of a connection, from [`Event::Connected`] until [`Event::Closed`].
+    /// `None` before, and if nothing is encrypted.
+    ///
+    /// # Errors
+    /// [`Error::NoConnection`].
+    pub fn peer(&self, connection: ConnectionId) -> Result<Option<Peer>, Error> {
+        self.hub.peer(connection)
     }
 
     /// Opens a local UDP address that others may connect to; port 0 takes any that is free. Returns
@@ -82,42 +117,53 @@ impl Socket {
     }
 
     /// Begins a connection over these paths, each with a local port of its own.
-    /// [`Event::Connected`] or [`Event::Closed`] follows.
+    /// [`Event::Connected`] or [`Event::Closed`] follows. Names of hosts are asked for meanwhile;
+    /// until one has an address, [`send`](Self::send) finds no room.
     ///
     /// # Errors
-    /// [`Error::Links`] if none of the paths can be used now, or one cannot be opened;
-    /// [`Error::Connect`].
+    /// [`Error::Links`] if none of the paths can be used now though its address is known, or one
+    /// cannot be opened; [`Error::Nowhere`], [`Error::Connect`].
     pub fn connect(&mut self, paths: &[Path]) -> Result<ConnectionId, Error> {
         if paths.is_empty() {
             return Err(braidcast_sctp::ConnectError::NoRoute.into());
         }
         let (links, mut warnings) =
-            Links::open_now(paths.iter().map(Path::link).collect(), Carrier::Udp, &mut self.driver)?;
+            Links::begin(paths.iter().map(Path::link).collect::<Result<_, _>>()?, Carrier::Udp, &mut self.driver)?;
         self.warnings.append(&mut warnings);
-        let now = self.driver.now();
-        let connected = self.hub.connect(now, &links.routes());
+        self.touched = true;
+        let routes = links.routes();
+        if routes.is_empty() {
+            let id = self.hub.resolve();
+            self.links.insert(id, links);
+            return Ok(id);
+        }
+        let connected = self.hub.connect(self.driver.now(), &routes);
         match connected {
             Ok(id) => _ = self.links.insert(id, links),
             Err(_) => close_sockets(&mut self.driver, &links),
         }
-        self.touched = true;
         connected
     }
 
     /// Adds a path to a connection that was begun here; [`Event::PathUp`] follows when it carries
-    /// data. One whose interface is not there joins when that appears.
+    /// data. One whose interface is not there joins when that appears, one whose name has no address
+    /// yet when that is known.
     ///
     /// # Errors
     /// [`Error::NoConnection`], also of one that the other end began; [`Error::Links`],
-    /// [`Error::Join`].
+    /// [`Error::Nowhere`], [`Error::Join`].
     pub fn join(&mut self, connection: ConnectionId, path: &Path) -> Result<(), Error> {
         self.hub.check(connection)?;
         let links = self.links.get_mut(&connection).ok_or(Error::NoConnection(connection))?;
-        let added = links.add(path.link(), &mut self.driver)?;
+        let added = links.add(path.link()?, &mut self.driver)?;
         self.touched = true;
         let Some(LinkChange::Joined { route, warning, .. }) = added else { return Ok(()) };
         self.warnings.extend(warning);
-        let joined = self.hub.join(self.driver.now(), connection, route);
+        let now = self.driver.now();
+        let joined = match self.hub.is_resolving(connection) {
+            true => self.hub.begin(now, connection, &[route]),
+            false => self.hub.join(now, connection, route),
+        };
         if joined.is_err() {
             links.forget(route);
             self.driver.unbind(route.socket);
@@ -177,7 +223,7 @@ impl Socket {
     /// has appeared.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<(ConnectionId, Event)>, Error> {
         let no_wait = timeout == Some(Duration::ZERO);
-        let until = timeout.filter(|_| !no_wait).map(|timeout| self.driver.now() + timeout);
+        let end = timeout.filter(|_| !no_wait).map(|timeout| self.driver.now() + timeout);
         loop {
             let mut called = false;
             if std::mem::take(&mut self.touched) {
@@ -190,12 +236,19 @@ impl Socket {
             if let (event, true) | (event @ Some(_), false) = (self.hub.next_event(), called && !no_wait) {
                 return Ok(event);
             }
+            let due = self.links.values().filter_map(Links::next).min();
             let wake = match no_wait {
-                true => self.driver.try_drive(&mut self.hub.endpoint, None)?,
-                false => Some(self.driver.drive(&mut self.hub.endpoint, until)?),
+                true => self.driver.try_drive(&mut self.hub.endpoint, due)?,
+                false => Some(self.driver.drive(&mut self.hub.endpoint, end.into_iter().chain(due).min())?),
             };
             self.take(wake.as_ref())?;
-            if matches!(wake, None | Some(Wake::Until)) || (wake == Some(Wake::Called) && !no_wait) {
+            let is_over = match wake {
+                None => true,
+                Some(Wake::Until) => end.is_some_and(|end| end <= self.driver.now()),
+                Some(Wake::Called) => !no_wait,
+                Some(_) => false,
+            };
+            if is_over {
                 return Ok(self.hub.next_event());
             }
         }
@@ -212,13 +265,15 @@ impl Socket {
         Ok(())
     }
 
-    /// Ends a connection at once; what came and was not read is lost. The other end is told
-    /// `reason`, [`CloseReason::MAX_TEXT`] bytes of it at most. [`Event::Closed`] follows.
+    /// Ends a connection at once; what came and was not read is lost. The other end is told `code`,
+    /// which means what the two programs agree on, and `reason`
+    /// ([`CloseReason::ByPeer`]), some [`CloseReason::MAX_TEXT`] bytes of it at most.
+    /// [`Event::Closed`] follows.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
-    pub fn abort(&mut self, connection: ConnectionId, reason: &str) -> Result<(), Error> {
-        self.hub.abort(self.driver.now(), connection, reason)?;
+    pub fn abort(&mut self, connection: ConnectionId, code: u32, reason: &str) -> Result<(), Error> {
+        self.hub.abort(self.driver.now(), connection, &reason::to_tell(code, reason))?;
         self.touched = true;
         Ok(())
     }
@@ -257,12 +312,16 @@ impl Socket {
         Ok(())
     }
 
-    /// Drops what was received: what nobody reads would hold up the end.
-    pub(crate) fn discard_received(&mut self) {
-        let mut message = Vec::new();
+    /// Drops what was received: what nobody reads would hold up the end. Returns whether there was
+    /// anything.
+    pub(crate) fn discard_received(&mut self) -> bool {
+        let (mut message, mut any) = (Vec::new(), false);
         for connection in self.connections().collect::<Vec<_>>() {
-            while self.recv(connection, &mut message).is_ok_and(|it| it.is_some()) {}
+            while self.recv(connection, &mut message).is_ok_and(|it| it.is_some()) {
+                any = true;
+            }
         }
+        any
     }
 
     /// The connections that there are, oldest first: those of which [`Event::Closed`] has not been
@@ -378,62 +437,14 @@ impl Socket {
         for id in hub.take_ended() {
             links.remove(&id).iter().for_each(|links| close_sockets(driver, links));
         }
+        for (id, route) in hub.take_downs() {
+            links.get_mut(&id).into_iter().for_each(|links| links.down(driver.now(), route));
+        }
         self.settle()?;
+        self.tend()?;
         if matches!(wake, Some(Wake::Interfaces(_))) {
             self.refresh()?;
         }
-        Ok(())
-    }
-
-    /// If the routing table has moved to another network, the old path is left once the new one
-    /// answers.
-    fn settle(&mut self) -> Result<(), Error> {
-        let Self { driver, hub, links, .. } = self;
-        for (&connection, links) in links.iter_mut().filter(|(_, links)| !links.is_settled()) {
-            let Some(association) = hub.association_mut(connection)? else { continue };
-            let active = |it: &braidcast_sctp::PathReport| it.state == braidcast_sctp::PathState::Active;
-            // The newest first: it is the one that the table has now.
-            let mut answering: Vec<_> = association.paths().filter(active).map(|it| it.route).collect();
-            answering.reverse();
-            for route in answering.into_iter().filter(|it| links.routes().contains(it)).collect::<Vec<_>>() {
-                for change in links.up(route) {
-                    if let LinkChange::Left { route, .. } = change {
-                        association.leave(driver.now(), route);
-                        driver.unbind(route.socket);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn refresh(&mut self) -> Result<(), Error> {
-        let Self { driver, hub, links, warnings, .. } = self;
-        for (&connection, links) in links {
-            for change in links.refresh(driver)? {
-                let now = driver.now();
-                let association = hub.association_mut(connection)?;
-                match change {
-                    LinkChange::Joined { route, warning, .. } => {
-                        warnings.extend(warning);
-                        if let Some(association) = association
-                            && let Err(error) = association.join(now, route)
-                        {
-                            warnings.push(format!("the path to {} cannot join: {error}", route.remote));
-                        }
-                    }
-                    LinkChange::Left { route, .. } => {
-                        if let Some(association) = association {
-                            association.leave(now, route);
-                        }
-                        driver.unbind(route.socket);
-                    }
-                    LinkChange::Failed { why, .. } => warnings.push(why),
-                    _ => {}
-                }
-            }
-        }
-        self.touched = true;
         Ok(())
     }
 }
@@ -444,7 +455,7 @@ impl Drop for Socket {
     fn drop(&mut self) {
         let (now, all) = (self.driver.now(), self.connections().collect::<Vec<_>>());
         for &connection in &all {
-            _ = self.hub.abort(now, connection, "the program ended the connection");
+            _ = self.hub.abort(now, connection, Self::DROPPED);
         }
         // A few packets for each; a turn of the driver sends dozens.
         for _ in 0..all.len().min(1024) {
@@ -476,9 +487,8 @@ impl std::fmt::Debug for Socket {
     }
 }
 
-/// The transport's options of [`Socket::new`], without protection.
-pub(crate) fn usual_options() -> Options {
-    let mut options = Options::live();
+/// The transport's `options` as a socket has them, without protection.
+pub(crate) fn usual_options(mut options: Options) -> Options {
     // The handshake goes over all networks at once: the first that works does it.
     options.timers.open_over_all = Some(Duration::from_secs(1));
     options.timers.give_up = Some(Socket::LONGEST_SILENCE);

@@ -1,8 +1,9 @@
 //! Sockets for tasks of tokio.
 
-use crate::{ConnectionId, Error, Event, Path, Received, SendError, SendOptions, Socket};
+use crate::{
+    CloseReason, ConnectionId, Error, Event, Path, PathReport, Peer, Received, SendError, SendOptions, Socket,
+};
 use braidcast_driver::ReadyFd;
-use braidcast_sctp::CloseReason;
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,7 +47,7 @@ struct State {
     accepted: VecDeque<(ConnectionId, Arc<News>)>,
     /// All handles are dropped.
     dropped: bool,
-    /// Its connections shut down, as all handles are dropped.
+    /// Its connections shut down: nobody receives any more.
     closing: bool,
     /// The socket does not work any more.
     failed: bool,
@@ -87,13 +88,20 @@ impl Shared {
             let event = lock(&self.socket).poll(Some(Duration::ZERO))?;
             match event {
                 Some((id, event)) => self.happened(id, event),
-                None if !lock(&self.state).dropped => return Ok(true),
-                // What was sent is to arrive all the same; nobody receives any more.
-                None if !std::mem::replace(&mut lock(&self.state).closing, true) => lock(&self.socket).begin_close()?,
                 None => {
+                    let (dropped, closing) = {
+                        let mut state = lock(&self.state);
+                        let closing = state.closing;
+                        state.closing |= state.dropped;
+                        (state.dropped, closing)
+                    };
                     let mut socket = lock(&self.socket);
-                    socket.discard_received();
-                    return Ok(socket.connections().next().is_some());
+                    if dropped && !closing {
+                        // What was sent is to arrive all the same; nobody receives any more.
+                        socket.begin_close()?;
+                    } else if !(closing && socket.discard_received()) {
+                        return Ok(!dropped || socket.connections().next().is_some());
+                    }
                 }
             }
         }
@@ -209,8 +217,55 @@ impl AsyncSocket {
             Connection(Arc::new(Open { socket: self.clone(), id, news }))
         };
         shared.touched.notify_one();
-        connection.wait_for(|progress| progress.connected.then_some(())).await?;
+        connection.0.socket.wait_for(&connection.0.news, |progress| progress.connected.then_some(())).await?;
         Ok(connection)
+    }
+
+    /// Accepts no more connections, and ends those that there are once everything that was sent is
+    /// acknowledged. Messages that still come are lost. Returns whether all ended in good order
+    /// within `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if the socket does not work any more.
+    ///
+    /// # Panics
+    /// In a tokio runtime without time (`enable_time`).
+    pub async fn close(&self, timeout: Duration) -> Result<bool, Error> {
+        let all: Vec<_> = {
+            let mut state = lock(&self.0.0.state);
+            state.closing = true;
+            state.connections.values().cloned().collect()
+        };
+        self.with(Socket::begin_close)?;
+        let ends = async {
+            let mut orderly = true;
+            for news in all {
+                let end = self.wait_for(&news, |it| it.end.clone()).await?;
+                orderly &= end.0 == CloseReason::Shutdown;
+            }
+            Ok(orderly)
+        };
+        tokio::time::timeout(timeout, ends).await.unwrap_or(Ok(false))
+    }
+
+    /// Waits until `wanted` returns something of what is known of a connection.
+    async fn wait_for<T>(&self, news: &News, wanted: impl Fn(&Progress) -> Option<T>) -> Result<T, Error> {
+        loop {
+            let waits = news.changed.notified();
+            {
+                let progress = lock(&news.connection);
+                if let Some(it) = wanted(&progress) {
+                    return Ok(it);
+                }
+                if let Some((reason, _)) = &progress.end {
+                    return Err(Error::Closed(reason.clone()));
+                }
+            }
+            if lock(&self.0.0.state).failed {
+                return Err(Error::Broken);
+            }
+            waits.await;
+        }
     }
 
     /// Calls `call` with the socket, for what this type does not have.
@@ -235,11 +290,19 @@ impl Connection {
     pub async fn send(&self, message: &[u8], options: &SendOptions) -> Result<(), Error> {
         loop {
             let waits = self.0.news.changed.notified();
-            match self.0.socket.with(|socket| socket.send(self.0.id, message, options)) {
+            match self.try_send(message, options) {
                 Err(Error::Send(SendError::BufferFull { .. } | SendError::QueueFull { .. })) => waits.await,
                 done => return done,
             }
         }
+    }
+
+    /// Takes a message to be sent if there is room for it now.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and [`SendError::BufferFull`].
+    pub fn try_send(&self, message: &[u8], options: &SendOptions) -> Result<(), Error> {
+        self.0.socket.with(|socket| socket.send(self.0.id, message, options))
     }
 
     /// Waits for the next message. `None`: the connection is over, and all that came was received.
@@ -286,10 +349,20 @@ impl Connection {
         }
     }
 
-    /// Ends it at once; the other end is told `reason`.
-    pub fn abort(&self, reason: &str) {
+    /// Ends it at once; the other end is told `code` and `reason`, as by [`Socket::abort`].
+    pub fn abort(&self, code: u32, reason: &str) {
         // There is nothing to abort where it is over.
-        _ = self.0.socket.with(|socket| socket.abort(self.0.id, reason));
+        _ = self.0.socket.with(|socket| socket.abort(self.0.id, code, reason));
+    }
+
+    /// Who is at the other end; `None` if nothing is encrypted, or the connection is over.
+    pub fn peer(&self) -> Option<Peer> {
+        self.0.socket.with(|socket| socket.peer(self.0.id)).ok().flatten()
+    }
+
+    /// Its paths as they are now; none once it is over.
+    pub fn paths(&self) -> Vec<PathReport> {
+        self.0.socket.with(|socket| socket.paths(self.0.id)).unwrap_or_default()
     }
 
     /// Waits for its end: why it is over, and the contexts of messages of which it is not known
@@ -298,29 +371,9 @@ impl Connection {
     /// # Errors
     /// [`Error::Broken`] if the socket does not work any more.
     pub async fn closed(&self) -> Result<(CloseReason, Vec<u64>), Error> {
-        match self.wait_for(|progress| progress.end.clone()).await {
+        match self.0.socket.wait_for(&self.0.news, |progress| progress.end.clone()).await {
             Err(Error::Closed(reason)) => Ok((reason, Vec::new())),
             done => done,
-        }
-    }
-
-    /// Waits until `wanted` returns something of it.
-    async fn wait_for<T>(&self, wanted: impl Fn(&Progress) -> Option<T>) -> Result<T, Error> {
-        loop {
-            let waits = self.0.news.changed.notified();
-            {
-                let progress = lock(&self.0.news.connection);
-                if let Some(it) = wanted(&progress) {
-                    return Ok(it);
-                }
-                if let Some((reason, _)) = &progress.end {
-                    return Err(Error::Closed(reason.clone()));
-                }
-            }
-            if lock(&self.0.socket.0.0.state).failed {
-                return Err(Error::Broken);
-            }
-            waits.await;
         }
     }
 }

@@ -1,6 +1,9 @@
 """What is received, and what happens to connections."""
 
+from __future__ import annotations
+
 import enum
+from typing import Any
 
 
 class Message(bytes):
@@ -13,12 +16,12 @@ class Message(bytes):
     #: Whether it was sent outside the order of its stream.
     unordered: bool
 
-    def __new__(cls, data=b"", *, stream=0, ppid=0, unordered=False):
+    def __new__(cls, data: Any = b"", *, stream: int = 0, ppid: int = 0, unordered: bool = False) -> Message:
         it = super().__new__(cls, data)
         it.stream, it.ppid, it.unordered = stream, ppid, unordered
         return it
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<braidcast.Message of {len(self)} bytes, stream={self.stream} ppid={self.ppid}>"
 
 
@@ -43,8 +46,12 @@ class Reason(str, enum.Enum):
     SHUTDOWN = "shutdown"
     ABORTED = "aborted"
     ABORTED_BY_PEER = "aborted by peer"
+    PEER_RESTARTED = "peer restarted"
     NO_ANSWER = "no answer"
+    UNRESOLVED = "unresolved"
     PATHS_FAILED = "paths failed"
+    WRONG_KEY = "wrong key"
+    NOT_LET_IN = "not let in"
     INSECURE = "insecure"
     VIOLATION = "violation"
     OTHER = "other"

@@ -12,9 +12,9 @@
 
 use super::Hub;
 use crate::socket::usual_options;
-use crate::{ConnectionId, Error, Event, Protection, SendError, SendOptions};
+use crate::{CloseReason, ConnectionId, Error, Event, Protection, SendError, SendOptions};
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
-use braidcast_sctp::{CloseReason, Options};
+use braidcast_sctp::Options;
 use braidcast_sim::link::LinkModel;
 use braidcast_sim::testing::{cases, seed_from_env};
 use braidcast_sim::{Duplex, LinkId, Network, NodeId};
@@ -135,7 +135,10 @@ fn address(node: usize, link: usize) -> String {
 impl World {
     fn new(seed: u64, protection: &Protection) -> Self {
         let mut rng = Rng::from_seed(seed);
-        let options = Options { security: protection.options().unwrap(), ..usual_options() };
+        let options = Options {
+            security: Protection::options(protection.tls().unwrap().as_ref()),
+            ..usual_options(Options::live())
+        };
         let mut net = Network::new(seed);
         let nodes: Vec<NodeId> = (0..NODES)
             .map(|node| {

@@ -98,7 +98,7 @@ fn who_has_another_key_does_not_get_in() {
             }
             why.is_some()
         });
-        assert!(matches!(why, Some(CloseReason::Insecure(_))), "{other:?}: {why:?}");
+        assert!(matches!(why, Some(CloseReason::Insecure { .. })), "{other:?}: {why:?}");
     }
     assert_eq!(Socket::new(&Protection::Key(" ".into())).unwrap_err().to_string(), "the key: the key is empty");
 }
@@ -173,8 +173,12 @@ fn wrong_uses_are_refused_in_words() {
     let nobody = ConnectionId(5);
     assert_eq!(socket.shutdown(nobody).unwrap_err().to_string(), "there is no connection 5");
     assert!(socket.connect(&[]).unwrap_err().to_string().contains("no route"));
-    let missing = socket.connect(&[Path::via(loopback(), "nothere0")]).unwrap_err().to_string();
+    let missing = socket.connect(&[Path::via("127.0.0.1:9".parse().unwrap(), "nothere0")]).unwrap_err().to_string();
     assert!(missing.starts_with("there is no nothere0; this machine has"), "{missing}");
+    for nowhere in ["127.0.0.1:0", "0.0.0.0:9", "[::]:9", "localhost:0"] {
+        let error = socket.connect(&[nowhere.parse().unwrap()]).unwrap_err();
+        assert_eq!(error.to_string(), format!("{nowhere} leads nowhere; give an address and a port of the other end"));
+    }
     let taken = socket.bind(loopback()).unwrap();
     assert!(socket.bind(taken).unwrap_err().to_string().contains("in use"));
     let odd = Options { local_port: 0, ..Options::live() };
