@@ -181,7 +181,7 @@ unit:
 	$(call step,tests)
 	set -o pipefail; cargo test --locked --workspace -- --skip linux_guest 2>&1 | tools/steps.py tests
 	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
-	cargo test --locked --quiet --package braidcast-socket --features tokio --test tokio --example echo_tokio
+	cargo test --locked --quiet --package braidcast-socket --features tokio --test tokio --test telemetry --examples
 
 # Linux's own SCTP and DCCP in a virtual machine, which mostly waits.
 guest:
