@@ -7,7 +7,7 @@ import braidcast
 KEY = "a passphrase that both ends know"
 
 
-def serve(socket):
+def serve(socket: braidcast.Socket) -> None:
     """Sends back what comes, until the client has gone."""
     while event := socket.poll(timeout=20):
         if event.kind == "readable":

@@ -1,8 +1,14 @@
 """The lab: experiments on simulated networks, over seeds, on all cores."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional
 
 from . import _native
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class Results:
@@ -13,15 +19,15 @@ class Results:
     verdicts  what became of the claims of the source
     """
 
-    def __init__(self, document):
+    def __init__(self, document: Dict[str, Any]) -> None:
         self.document = document
-        self.scenario = document["scenario"]
-        self.seed = document["seed"]
-        self.rows = document["rows"]
-        self.series = document["series"]
-        self.verdicts = document["verdicts"]
+        self.scenario: str = document["scenario"]
+        self.seed: int = document["seed"]
+        self.rows: List[Dict[str, Any]] = document["rows"]
+        self.series: List[Dict[str, Any]] = document["series"]
+        self.verdicts: List[Any] = document["verdicts"]
 
-    def columns(self):
+    def columns(self) -> Dict[str, List[Any]]:
         """The rows as columns, for whatever makes tables: a dict of lists, with a column for each parameter of the sweep."""
         params = sorted({name for row in self.rows for name in row["params"]})
         names = ["experiment", "variant", "metric", "unit", "mean", "ci95", "n", "published", "ns2", "source"]
@@ -29,11 +35,11 @@ class Results:
         table.update({name: [row["params"].get(name) for row in self.rows] for name in params if name not in table})
         return table
 
-    def runs(self):
+    def runs(self) -> Dict[str, List[Any]]:
         """The value of each run as columns: as columns(), with seed and value in place of mean and ci95."""
         params = sorted({name for row in self.rows for name in row["params"]})
         names = ["experiment", "variant", "metric", "unit"]
-        table = {name: [] for name in [*names, *params, "seed", "value"]}
+        table: Dict[str, List[Any]] = {name: [] for name in [*names, *params, "seed", "value"]}
         for row in self.rows:
             for place, value in enumerate(row["values"]):
                 for name in names:
@@ -44,13 +50,13 @@ class Results:
                 table["value"].append(value)
         return table
 
-    def to_pandas(self, runs=False):
+    def to_pandas(self, runs: bool = False) -> pandas.DataFrame:
         """A pandas DataFrame of columns(), or of runs()."""
         import pandas
 
         return pandas.DataFrame(self.runs() if runs else self.columns())
 
-    def series_to_pandas(self):
+    def series_to_pandas(self) -> pandas.DataFrame:
         """The curves as one DataFrame: a line for each point, with the axes' labels as columns x_label and y_label."""
         import pandas
 
@@ -61,16 +67,26 @@ class Results:
         ]
         return pandas.DataFrame(lines)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<braidcast.Results of {self.scenario}: {len(self.rows)} rows, {len(self.series)} series>"
 
 
-def scenarios():
+def scenarios() -> Dict[str, str]:
     """The scenarios inside: a dict of name and title. braidcast's manual says what each shows and how to write one."""
     return dict(_native.scenario_names())
 
 
-def run(name="scenario.toml", *, text=None, runs=None, seed=1, duration=None, variant=None, params=None, progress=None):
+def run(
+    name: object = "scenario.toml",
+    *,
+    text: Optional[str] = None,
+    runs: Optional[int] = None,
+    seed: int = 1,
+    duration: Optional[float] = None,
+    variant: Optional[str] = None,
+    params: Optional[Mapping[object, object]] = None,
+    progress: Optional[Callable[[int, int], object]] = None,
+) -> Results:
     """Runs a scenario in the simulator, on all cores (RAYON_NUM_THREADS sets how many), and returns its Results.
 
     name      one of scenarios(), or a TOML file; with text, only what messages call it
@@ -87,7 +103,7 @@ def run(name="scenario.toml", *, text=None, runs=None, seed=1, duration=None, va
     return Results(json.loads(_native.run_scenario(str(name), text, runs, seed, duration, variant, wanted, progress)))
 
 
-def concat(parts):
+def concat(parts: Iterable[Results]) -> pandas.DataFrame:
     """One table of the runs of several Results of one scenario with different seeds, such as came from other machines: a DataFrame with
     mean, ci95 (half of the 95 % interval, Student's t; None of a single run) and n for each metric, variant and point."""
     import pandas
