@@ -2,6 +2,7 @@
 //! goes on where it stopped, commands back, and a new connection whenever one ends.
 //!
 //! `telemetry IDENTITY SERVER_FINGERPRINT SECONDS FILE HOST:PORT[@INTERFACE]...`
+#![allow(clippy::disallowed_methods, reason = "a program of its own has a clock")]
 
 use braidcast_socket::{ConnectionId, Event, Identity, Path, SendOptions, Socket, Trust};
 use std::time::{Duration, Instant, SystemTime};

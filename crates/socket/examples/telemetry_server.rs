@@ -5,9 +5,10 @@
 //! AUTHORIZED has lines `FINGERPRINT NAME [file] [commands]`; after SIGHUP it is read again, and who
 //! lost its line is disconnected. `NAME TEXT` on standard input is a command to a vehicle. FOLDER is
 //! where files come to; SIGTERM ends the server in good order.
+#![allow(clippy::disallowed_methods, reason = "a program of its own has a clock")]
 
 use braidcast_socket::{AsyncSocket, Connection, Fingerprint, Identity, SendOptions, Socket, Trust, fingerprint};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -23,7 +24,7 @@ const BEGIN: u32 = 5;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// By its key, a vehicle's name and what it may do.
-type Permits = BTreeMap<Fingerprint, (String, Vec<String>)>;
+type Permits = BTreeMap<Fingerprint, (String, BTreeSet<String>)>;
 
 fn read(list: &str) -> Outcome<Permits> {
     let mut permits = Permits::new();
@@ -72,10 +73,10 @@ async fn main() -> Outcome<()> {
             }
             Some(line) = commands.recv() => {
                 let (name, text) = line.split_once(' ').unwrap_or_default();
-                let vehicle = vehicles.get(name).filter(|(key, _)| permits.get(key).is_some_and(|it| it.1.iter().any(|it| it == "commands")));
+                let vehicle = vehicles.get(name).filter(|it| permits.get(&it.0).is_some_and(|it| it.1.contains("commands")));
                 let how = SendOptions { ppid: COMMAND, ..Default::default() };
-                let sent = vehicle.map(|(_, it)| it.try_send(text.as_bytes(), &how));
-                sent.unwrap_or(Ok(())).unwrap_or_else(|error| println!("{name}: {error}"));
+                let sent = vehicle.map_or(Ok(()), |(_, it)| it.try_send(text.as_bytes(), &how));
+                sent.unwrap_or_else(|error| println!("{name}: {error}"));
             }
             _ = terminate.recv() => break,
         }
@@ -85,7 +86,7 @@ async fn main() -> Outcome<()> {
 }
 
 /// Receives what a vehicle sends, until it has gone.
-async fn serve(vehicle: Connection, name: String, rights: Vec<String>, folder: PathBuf) -> Outcome<()> {
+async fn serve(vehicle: Connection, name: String, rights: BTreeSet<String>, folder: PathBuf) -> Outcome<()> {
     let (mut file, mut there, mut received, mut late) = (None, 0, 0, 0);
     while let Some(message) = vehicle.recv().await? {
         let number =
@@ -97,11 +98,10 @@ async fn serve(vehicle: Connection, name: String, rights: Vec<String>, folder: P
                 (received, late) = (received + 1, late + u64::from(now.saturating_sub(number(8)) > 200_000));
                 continue;
             }
-            (BEGIN | FILE, _) if !rights.iter().any(|it| it == "file") => vehicle.abort(3, "you may not send files"),
+            (BEGIN | FILE, _) if !rights.contains("file") => vehicle.abort(3, "you may not send files"),
             (BEGIN, _) => {
                 let opened = std::fs::File::options().create(true).append(true).open(folder.join(&name))?;
-                there = opened.metadata()?.len();
-                file = Some(opened);
+                (there, file) = (opened.metadata()?.len(), Some(opened));
             }
             (FILE, Some(file)) if number(0) == there => {
                 file.write_all(&message.data[8..])?;

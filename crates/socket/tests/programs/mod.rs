@@ -76,7 +76,9 @@ pub(crate) fn network(server: SocketAddr, seed: u64, goes_on: &Arc<AtomicBool>) 
             emulator.run(Some(until)).unwrap();
         }
         // Its sockets stay, so that nobody hears that the port is closed.
-        std::thread::sleep(Duration::from_secs(600));
+        loop {
+            std::thread::park();
+        }
     });
     at
 }
