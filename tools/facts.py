@@ -9,6 +9,7 @@ In a document a fact stands between `<!-- fact NAME -->` and `<!-- /fact -->`. N
   rust                 the oldest Rust that works (`rust-version` in Cargo.toml)
   experiments          how many experiments the lab has
   fuzz-targets         how many fuzz targets there are
+  code FILE            the text of a file, as a block of code
   const FILE NAME      the value of a constant, for example `const crates/core/src/lobby.rs STRANGERS`
 A default in a document, `--flag VALUE` followed by "the default", must be the one that `--help` names.
 """
@@ -51,6 +52,11 @@ def constant(file, name):
     return f'`{value}`'
 
 
+def code(file):
+    language = {'.rs': 'rust', '.py': 'python', '.c': 'c', '.h': 'c', '.cpp': 'cpp', '.hpp': 'cpp'}[pathlib.Path(file).suffix]
+    return f'\n```{language}\n{(ROOT / file).read_text().strip()}\n```\n'
+
+
 def fact(name):
     if name == 'unsafe':
         return unsafe()
@@ -60,6 +66,8 @@ def fact(name):
         return str(len([f for f in tracked('crates/lab/scenarios/*.toml') if f.count('/') == 3]))
     if name == 'fuzz-targets':
         return str((ROOT / 'fuzz/Cargo.toml').read_text().count('[[bin]]'))
+    if name.startswith('code '):
+        return code(name.split()[1])
     if name.startswith('const '):
         return constant(*name.split()[1:])
     raise KeyError(f'no such fact: {name}; tools/facts.py lists them')
@@ -89,7 +97,8 @@ def main():
             nonlocal status
             now = fact(m.group(1))
             if now != m.group(2) and '--write' not in sys.argv:
-                print(f'{file}: {m.group(1)} is said to be {m.group(2)!r}, the code has {now!r}: run tools/facts.py --write')
+                said = '' if m.group(1).startswith('code ') else f' is said to be {m.group(2)!r}, the code has {now!r}'
+                print(f'{file}: {m.group(1)}{said or " is another file now"}: run tools/facts.py --write')
                 status = 1
             return f'<!-- fact {m.group(1)} -->{now}<!-- /fact -->'
 

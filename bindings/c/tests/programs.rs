@@ -2,8 +2,10 @@
 
 mod build;
 
+use braidcast_socket::{CloseReason, Event, Protection, Socket};
 use build::build;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// Compiles `source` and runs it.
 fn run(source: &str, name: &str) -> Output {
@@ -48,6 +50,52 @@ fn ends_with_identities_know_each_other() {
     let output = Command::new(build("tests/identities.c", "identities")).args(files).output().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What docs/start/compare.md shows. usrsctp speaks to the same library, without encryption.
+#[test]
+fn the_programs_of_the_comparison_send_their_message() {
+    let server = |protection: &Protection| {
+        let mut socket = Socket::new(protection).unwrap();
+        let at = [(); 2].map(|()| socket.bind("127.0.0.1:0".parse().unwrap()).unwrap());
+        socket.listen();
+        let received = std::thread::spawn(move || {
+            let mut message = Vec::new();
+            while let Some((id, event)) = socket.poll(Some(Duration::from_secs(20))).unwrap() {
+                match event {
+                    Event::Readable => {
+                        let received = socket.recv(id, &mut message).unwrap().unwrap();
+                        assert!(received.unordered && received.stream == 1);
+                    }
+                    Event::Closed { reason, .. } => {
+                        assert_eq!(reason, CloseReason::Shutdown);
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            message
+        });
+        (at, received)
+    };
+    let key = Protection::Key("a passphrase that both ends know".into());
+    let (at, received) = server(&key);
+    let program = build("../../docs/examples/compare/braidcast.c", "compare");
+    let output = Command::new(program).args(at.map(|at| format!("{at}@127.0.0.1"))).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(received.join().unwrap(), b"hello");
+
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/compare/usrsctp.c");
+    let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("compare-usrsctp");
+    let compiled = Command::new("cc").args([source, "-lusrsctp", "-o"]).arg(&program).output().unwrap();
+    if !compiled.status.success() && std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none() {
+        return;
+    }
+    assert!(compiled.status.success(), "libusrsctp-dev: {}", String::from_utf8_lossy(&compiled.stderr));
+    let (at, received) = server(&Protection::Plain);
+    let output = Command::new(program).args(["127.0.0.1", &at[0].port().to_string()]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(received.join().unwrap(), b"hello");
 }
 
 /// Valgrind knows no vDSO, and finds what is not freed.
