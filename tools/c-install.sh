@@ -12,7 +12,7 @@ install -m 755 "$from/libbraidcast.so" "$to/lib/libbraidcast.so.$version"
 ln -sfn "libbraidcast.so.$version" "$to/lib/$soname"
 ln -sfn "$soname" "$to/lib/libbraidcast.so"
 install -m 644 "$from/libbraidcast.a" "$to/lib/"
-install -m 644 bindings/c/include/braidcast.h "$to/include/"
+install -m 644 bindings/c/include/braidcast.h bindings/c/include/braidcast.hpp "$to/include/"
 cat >"$to/lib/pkgconfig/braidcast.pc" <<PC
 prefix=$to
 libdir=\${prefix}/lib

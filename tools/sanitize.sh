@@ -36,9 +36,10 @@ cargo +nightly test "${build[@]}" --locked --quiet --target "$host" --target-dir
 
 printf '\n==> address sanitizer: the C library\n'
 wrapper=$(mktemp)
-trap 'rm -f "$wrapper"' EXIT
+trap 'rm -f "$wrapper" "$wrapper.cpp"' EXIT
 # The program brings the sanitizer's library, which the C library's own instrumentation then uses.
 printf '#!/bin/sh\nexec cc -fsanitize=address "$@"\n' >"$wrapper"
-chmod +x "$wrapper"
-BRAIDCAST_TEST_CC=$wrapper cargo +nightly test --locked --quiet --target "$host" --target-dir "$target" \
+printf '#!/bin/sh\nexec c++ -fsanitize=address "$@"\n' >"$wrapper.cpp"
+chmod +x "$wrapper" "$wrapper.cpp"
+BRAIDCAST_TEST_CC=$wrapper BRAIDCAST_TEST_CXX=$wrapper.cpp cargo +nightly test --locked --quiet --target "$host" --target-dir "$target" \
     --manifest-path bindings/Cargo.toml --package braidcast-c --test programs

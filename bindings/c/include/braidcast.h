@@ -13,7 +13,7 @@
 
 /* Initialisers: braidcast_event event = BRAIDCAST_INIT(braidcast_event); */
 #ifdef __cplusplus
-#define BRAIDCAST_INIT(type) {sizeof(type)}
+#define BRAIDCAST_INIT(type) ([] { type it{}; it.size = sizeof(type); return it; }())
 #define BRAIDCAST_PATH(to, through) {sizeof(braidcast_path), (to), (through)}
 #else
 #define BRAIDCAST_INIT(type) {.size = sizeof(type)}

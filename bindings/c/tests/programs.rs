@@ -43,6 +43,12 @@ fn connections_end_and_threads_share_a_socket() {
 }
 
 #[test]
+fn objects_of_cpp_free_themselves_and_throw() {
+    let output = run("tests/objects.cpp", "objects");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn ends_with_identities_know_each_other() {
     let folder = std::env::temp_dir().join(format!("braidcast-c-identities-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

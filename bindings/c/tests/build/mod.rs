@@ -6,7 +6,7 @@ use std::process::Command;
 /// What the shared library calls itself; see `build.rs`.
 const SONAME: &str = "libbraidcast.so.0.1";
 
-/// Compiles `source` against the shared library of this build. Returns the program.
+/// Compiles `source`, C or C++, against the shared library of this build. Returns the program.
 pub(crate) fn build(source: &str, name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     // Tests stand in target/PROFILE/deps, and so does the library that was built for them.
@@ -19,10 +19,13 @@ pub(crate) fn build(source: &str, name: &str) -> PathBuf {
     _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(deps.join("libbraidcast.so"), link).unwrap();
     // tools/sanitize.sh names one for these programs alone.
-    let named = std::env::var_os("BRAIDCAST_TEST_CC").or_else(|| std::env::var_os("CC"));
-    let compiler = named.unwrap_or_else(|| "cc".into());
+    let is_cpp = source.ends_with(".cpp");
+    let variables = if is_cpp { ["BRAIDCAST_TEST_CXX", "CXX"] } else { ["BRAIDCAST_TEST_CC", "CC"] };
+    let named = variables.iter().find_map(std::env::var_os);
+    let compiler = named.unwrap_or_else(|| if is_cpp { "c++".into() } else { "cc".into() });
     let compiled = Command::new(compiler)
-        .args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g", "-I"])
+        .arg(if is_cpp { "-std=c++17" } else { "-std=c99" })
+        .args(["-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g", "-I"])
         .arg(root.join("include"))
         .arg(root.join(source))
         .arg("-pthread")
@@ -32,7 +35,7 @@ pub(crate) fn build(source: &str, name: &str) -> PathBuf {
         .args(["-lbraidcast", "-o"])
         .arg(&program)
         .output()
-        .expect("a C compiler");
+        .expect("a compiler");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     program
 }
