@@ -1,4 +1,3 @@
-use crate::bind::{Bind, BindError};
 use crate::clock::{Alarm, Clock};
 use crate::outgoing::Outgoing;
 use crate::signal::Interrupts;
@@ -13,6 +12,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod sockets;
+
+use sockets::OnOpen;
 
 const ALARM: Token = Token(0);
 const INTERRUPT: Token = Token(1);
@@ -133,6 +136,7 @@ pub struct Driver {
     /// Transmits for sockets that are not there (any more).
     misrouted: u64,
     tap: Option<Box<dyn Tap>>,
+    on_open: OnOpen,
 }
 
 impl Driver {
@@ -158,6 +162,7 @@ impl Driver {
             wakes: VecDeque::new(),
             misrouted: 0,
             tap: None,
+            on_open: OnOpen::default(),
         })
     }
 
@@ -170,21 +175,6 @@ impl Driver {
     /// The driver's clock, for other threads.
     pub fn clock(&self) -> Clock {
         self.clock
-    }
-
-    /// Opens a socket. Ids count up from 0. After 65,535 they begin at 0 again, without those of
-    /// sockets that are open.
-    pub fn bind(&mut self, bind: &Bind) -> Result<SocketId, BindError> {
-        let ids = (1..=u16::MAX).chain([0]).map(|ahead| SocketId(self.last_socket.wrapping_add(ahead)));
-        let id = ids.into_iter().find(|id| !self.sockets.contains_key(id)).ok_or(BindError::TooMany)?;
-        let socket = Socket::open(bind)?;
-        self.poll
-            .registry()
-            .register(&mut SourceFd(&socket.raw_fd()), socket_token(id), Interest::READABLE)
-            .map_err(|source| BindError::Os { bind: bind.clone(), source })?;
-        self.last_socket = id.0;
-        self.sockets.insert(id, socket);
-        Ok(id)
     }
 
     /// Has `tap` hear every datagram from now on.

@@ -4,11 +4,11 @@ use braidcast_core::{Datagram, Ecn, Heard, Route, SocketId, Transmit};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use serde::Serialize;
-use socket2::Socket as RawSocket;
+use socket2::{Socket as RawSocket, Type};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 /// What is asked of the kernel for each socket; it grants at most `net.core.{r,w}mem_max` to ordinary users. Half a
 /// second of 64 Mbit/s may arrive while we do something else.
@@ -90,6 +90,20 @@ impl Socket {
     pub(crate) fn open(bind: &Bind) -> Result<Self, BindError> {
         let (raw, warning) = bind::open(bind)?;
         Self::configure(raw, bind.carrier, warning).map_err(|source| BindError::Os { bind: bind.clone(), source })
+    }
+
+    /// Takes over a UDP socket that is bound.
+    pub(crate) fn adopt(fd: OwnedFd) -> io::Result<Self> {
+        let raw = RawSocket::from(fd);
+        if raw.r#type()? != Type::DGRAM || raw.local_addr()?.as_socket().is_none_or(|at| at.port() == 0) {
+            return Err(io::Error::other("this is not a UDP socket that is bound to a port"));
+        }
+        raw.set_nonblocking(true)?;
+        Self::configure(raw, Carrier::Udp, None)
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.raw.as_fd()
     }
 
     fn configure(raw: RawSocket, carrier: Carrier, warning: Option<String>) -> io::Result<Self> {

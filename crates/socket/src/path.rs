@@ -115,6 +115,16 @@ pub struct PathReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_can_be_read_is_shown_so_that_it_is_read_again(text in r"[\[\]a-z0-9.:@%]{0,20}|.{0,30}") {
+            if let Ok(path) = text.parse::<Path>() {
+                prop_assert_eq!(path.to_string().parse::<Path>(), Ok(path));
+            }
+        }
+    }
 
     #[test]
     fn paths_are_read_as_they_are_shown() {

@@ -150,6 +150,18 @@ impl fmt::Display for CloseReason {
 mod tests {
     use super::*;
     use braidcast_sctp::CloseReason as Inner;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn codes_and_words_come_back(code in any::<u32>(), reason in "[ -~]{0,40}", other in ".{0,60}") {
+            let shown = format!("User-Initiated Abort: \"{}\"", to_tell(code, &reason));
+            prop_assert_eq!(by_peer(&shown), (code, reason));
+            // Whatever a peer says is shown.
+            by_peer(&other);
+            CloseReason::of(Inner::Insecure(other));
+        }
+    }
 
     fn by_peer(cause: &str) -> (u32, String) {
         match CloseReason::of(Inner::AbortedByPeer(cause.into())) {

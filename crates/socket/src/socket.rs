@@ -8,8 +8,9 @@ use braidcast_driver::{Bind, Carrier, Clock, Driver, LinkChange, Links, Wake, Wa
 use braidcast_sctp::{Options, RateLimits, RateOptions, RateReport};
 use braidcast_secure::tls::Tls;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,6 +109,23 @@ impl Socket {
     pub fn bind(&mut self, addr: SocketAddr) -> Result<SocketAddr, Error> {
         let id = self.driver.bind(&Bind::to_addr(addr))?;
         Ok(self.driver.socket(id).map_or(addr, |socket| socket.local_addr()))
+    }
+
+    /// Takes over a UDP socket that is bound, for others to connect to, for example one that systemd
+    /// has opened. Returns its address.
+    ///
+    /// # Errors
+    /// [`Error::Bind`], also if it is another kind of file.
+    pub fn adopt(&mut self, socket: impl Into<OwnedFd>) -> Result<SocketAddr, Error> {
+        let id = self.driver.adopt(socket.into())?;
+        let unknown = || SocketAddr::from(([0; 4], 0));
+        Ok(self.driver.socket(id).map_or_else(unknown, |socket| socket.local_addr()))
+    }
+
+    /// Calls `prepare` with each UDP socket that is opened from now on, before anything is sent
+    /// through it: to set a mark, or to keep it out of a VPN. If that fails, the path is not opened.
+    pub fn on_open(&mut self, prepare: impl FnMut(BorrowedFd<'_>) -> io::Result<()> + Send + 'static) {
+        self.driver.on_open(prepare);
     }
 
     /// Accepts connections from now on. The first event of a new one is [`Event::Connected`].

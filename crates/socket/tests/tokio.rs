@@ -119,6 +119,23 @@ async fn another_key_and_nobody_are_errors() {
     assert!(matches!(client(&Protection::Plain).connect(&[]).await, Err(Error::Connect(_))));
 }
 
+#[tokio::test]
+async fn a_server_closes_all_that_it_has_though_nobody_reads() {
+    let (server, at) = server(&Protection::Key("one passphrase of some length".into()));
+    let connection = client(&Protection::Key("one passphrase of some length".into())).connect(&[Path::to(at)]).await;
+    let connection = connection.unwrap();
+    let accepted = server.accept().await.unwrap();
+    assert!(accepted.peer().is_some() && accepted.peer() == connection.peer());
+    assert_eq!(accepted.paths().len(), 1);
+    connection.try_send(b"nobody reads this", &SendOptions::default()).unwrap();
+    accepted.send(b"last words", &SendOptions::default()).await.unwrap();
+    let (closed, received) = tokio::join!(server.close(Duration::from_secs(20)), connection.recv());
+    assert_eq!(received.unwrap().unwrap().data, b"last words");
+    assert!(closed.unwrap());
+    assert_eq!(connection.closed().await.unwrap(), (CloseReason::Shutdown, vec![]));
+    assert!(accepted.peer().is_none() && accepted.paths().is_empty());
+}
+
 #[test]
 fn connections_go_to_other_tasks_and_threads() {
     fn is_for_all<T: Clone + Send + Sync + 'static>() {}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::bind::Bind;
 
 #[test]
 fn socket_ids_are_used_again_after_all_the_others() {

@@ -236,3 +236,31 @@ fn who_is_silent_for_too_long_is_gone() {
     });
     assert_eq!(why, Some(CloseReason::PathsFailed));
 }
+
+#[test]
+#[allow(clippy::disallowed_types, reason = "the program's own socket")]
+fn a_program_brings_its_own_sockets_and_prepares_others() {
+    let bound = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut server = Socket::new(&Protection::Plain).unwrap();
+    let at = server.adopt(bound).unwrap();
+    let file = std::fs::File::open("/dev/null").unwrap();
+    assert!(server.adopt(file).unwrap_err().to_string().contains("Socket operation on non-socket"));
+    server.listen();
+    let mut client = Socket::new(&Protection::Plain).unwrap();
+    let opened = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let seen = opened.clone();
+    client.on_open(move |_| {
+        seen.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    });
+    client.connect(&[Path::to(at), Path::to(at)]).unwrap();
+    let mut connected = false;
+    while !connected {
+        client.poll(Some(Duration::from_millis(1))).unwrap();
+        connected = matches!(server.poll(Some(Duration::from_millis(1))).unwrap(), Some((_, Event::Connected)));
+    }
+    assert_eq!(opened.load(std::sync::atomic::Ordering::Relaxed), 2);
+    client.on_open(|_| Err(std::io::Error::other("not with this one")));
+    let refused = client.connect(&[Path::to(at)]).unwrap_err().to_string();
+    assert!(refused.ends_with("not with this one"), "{refused}");
+}
