@@ -211,6 +211,43 @@ fn a_socket_that_is_dropped_says_so() {
     assert!(told[0].contains("the program ended the connection"), "{told:?}");
 }
 
+/// Another process has the server's port now, and knows nothing of the connection.
+#[test]
+#[allow(clippy::disallowed_types, reason = "two programs share a port")]
+fn an_end_that_was_started_anew_is_told_from_one_that_is_gone() {
+    for protection in [Protection::Plain, Protection::Anyone] {
+        let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let again = port.try_clone().unwrap();
+        let mut killed = Socket::new(&protection).unwrap();
+        let at = killed.adopt(port).unwrap();
+        killed.listen();
+        let (mut client, connection) = client(&protection, at);
+        let mut connected = [false; 2];
+        both([&mut killed, &mut client], |which, _, event| {
+            connected[which] |= *event == Event::Connected;
+            connected == [true; 2]
+        });
+        // Not dropped: that would tell the client.
+        std::mem::forget(killed);
+        let mut anew = Socket::new(&protection).unwrap();
+        anew.adopt(again).unwrap();
+        anew.listen();
+        client.send(connection, b"are you there?", &SendOptions { context: 9, ..SendOptions::default() }).unwrap();
+        both([&mut anew, &mut client], |which, _, event| {
+            match event {
+                // Who encrypts asks by a connection of its own whether the same server is there.
+                _ if which == 0 => false,
+                Event::Closed { reason, unsettled } => {
+                    assert_eq!((reason, &unsettled[..]), (&CloseReason::PeerRestarted, &[9][..]));
+                    assert!(reason.may_pass());
+                    true
+                }
+                _ => false,
+            }
+        });
+    }
+}
+
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
