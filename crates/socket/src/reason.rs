@@ -27,7 +27,7 @@ pub enum CloseReason {
         /// What the resolver says.
         why: String,
     },
-    /// The other end was silent on all paths for too long.
+    /// The other end was silent on all paths for too long, or no path can be used.
     PathsFailed,
     /// No protection: the peer has none, is somebody else, or does not want us.
     Insecure {

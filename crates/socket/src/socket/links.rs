@@ -36,6 +36,7 @@ impl Socket {
             let Some(links) = self.links.get_mut(&id) else { continue };
             let changes = links.tend(&mut self.driver)?;
             self.change(id, changes)?;
+            self.end_without_paths(id);
         }
         Ok(())
     }
@@ -49,6 +50,24 @@ impl Socket {
         }
         self.touched = true;
         Ok(())
+    }
+
+    /// Ends a connection whose names have addresses, and which no path leads to.
+    fn end_without_paths(&mut self, id: ConnectionId) {
+        let Some(links) = self.links.get(&id).filter(|_| self.hub.is_resolving(id)) else { return };
+        if links.routes().is_empty() && links.unresolved().next().is_none() {
+            let missing: Vec<String> = links.missing().map(ToString::to_string).collect();
+            self.warnings.push(format!("no path can be used: there is no {}", missing.join(" and no ")));
+            self.hub.over(self.driver.now(), id, CloseReason::PathsFailed);
+            self.close_ended();
+        }
+    }
+
+    /// Closes the sockets of connections that are over.
+    fn close_ended(&mut self) {
+        for id in self.hub.take_ended() {
+            self.links.remove(&id).iter().for_each(|links| close_sockets(&mut self.driver, links));
+        }
     }
 
     /// Has the paths of a connection join and leave.
@@ -85,9 +104,7 @@ impl Socket {
             }
             self.touched = true;
         }
-        for id in self.hub.take_ended() {
-            self.links.remove(&id).iter().for_each(|links| close_sockets(&mut self.driver, links));
-        }
+        self.close_ended();
         Ok(())
     }
 }

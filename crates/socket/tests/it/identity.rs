@@ -138,3 +138,12 @@ fn a_name_without_an_address_ends_the_connection() {
     let end = Event::Closed { reason: CloseReason::Shutdown, unsettled: Vec::new() };
     assert_eq!(client.poll(PATIENCE).unwrap(), Some((connection, end)));
 }
+
+#[test]
+fn a_name_that_no_path_leads_to_ends_the_connection() {
+    let mut client = Socket::builder().build().unwrap();
+    let connection = client.connect(&["localhost:9@nothere0".parse().unwrap()]).unwrap();
+    let end = Event::Closed { reason: CloseReason::PathsFailed, unsettled: Vec::new() };
+    assert_eq!(client.poll(PATIENCE).unwrap(), Some((connection, end)));
+    assert_eq!(client.take_warnings(), ["no path can be used: there is no nothere0"]);
+}
