@@ -149,6 +149,7 @@ const LIVE: Words = &[
     ("encoder", "`follow`: in place of a clip, video whose encoder makes what the sender says it may (`off`)"),
     ("rate_range", "the rates that the encoder is able to make (100kbit-6mbit)"),
     ("fps", "frames in a second of that encoder (30)"),
+    ("yardstick", "what senders without foresight could have shown is measured too, step by step (false)"),
     ("clip", "`test-1.7` (default), `test-3.6`, `bunny-1.7`, `bunny-3.6`, or a file beside the scenario"),
     ("rate", "scales the video so that the clip has this rate, for example 5mbit"),
 ];

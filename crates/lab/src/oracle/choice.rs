@@ -23,7 +23,7 @@ pub(crate) struct Possible {
 /// order and their times do not fall.
 pub(crate) fn possible(frames: &[Wanted], routes: &[Route], latency: Duration) -> Possible {
     let most = most_frames(frames, routes, latency);
-    let playable = most_playable(frames, routes, latency);
+    let playable = most_playable(frames, routes, latency, &|_| true);
     let share = |fit: &Fit<'_>, of: &dyn Fn(FrameKind) -> bool| {
         let (mut all, mut chosen) = (0_u32, 0_u32);
         for (n, _) in frames.iter().enumerate().filter(|(_, frame)| of(frame.kind)) {
@@ -60,12 +60,19 @@ fn most_frames<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration)
 
 /// Chooses the largest number of frames that can be shown: audio and tables first, then I, then P
 /// by their distance from the I, so that each group loses its tail, then B behind their references.
-fn most_playable<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration) -> Fit<'a> {
+/// Frames that are not `open` are none to choose from.
+fn most_playable<'a>(
+    frames: &'a [Wanted],
+    routes: &'a [Route],
+    latency: Duration,
+    open: &dyn Fn(usize) -> bool,
+) -> Fit<'a> {
     let mut fit = Fit::new(frames, routes, latency);
+    let add = |fit: &mut Fit<'a>, n: usize| open(n) && fit.add(n);
     let of = |kind: FrameKind| frames.iter().enumerate().filter(move |(_, it)| it.kind == kind).map(|(n, _)| n);
     for kind in [FrameKind::Tables, FrameKind::Audio, FrameKind::I] {
         for n in of(kind) {
-            fit.add(n);
+            add(&mut fit, n);
         }
     }
     // For each P its distance from the I of its group, and whose chain it belongs to.
@@ -90,19 +97,31 @@ fn most_playable<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duratio
         if let Some(whole) = group.checked_sub(1).and_then(|group| chains.get_mut(group))
             && *whole
         {
-            *whole = fit.add(n);
+            *whole = add(&mut fit, n);
         }
     }
     let (mut chain, mut reference) = (false, true);
     for (n, frame) in frames.iter().enumerate() {
         match frame.kind {
             FrameKind::I | FrameKind::P => (chain, reference) = (fit.has(n), true),
-            FrameKind::R => reference = chain && fit.add(n),
+            FrameKind::R => reference = chain && add(&mut fit, n),
             FrameKind::B if chain && reference => {
-                fit.add(n);
+                add(&mut fit, n);
             }
             _ => {}
         }
     }
     fit
+}
+
+/// Returns for each of the frames if it is chosen, so that most can be shown. Those that are not
+/// `open` are not.
+pub(super) fn chosen_playable(
+    frames: &[Wanted],
+    routes: &[Route],
+    latency: Duration,
+    open: &dyn Fn(usize) -> bool,
+) -> Vec<bool> {
+    let fit = most_playable(frames, routes, latency, open);
+    (0..frames.len()).map(|n| fit.has(n)).collect()
 }

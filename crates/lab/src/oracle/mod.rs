@@ -8,13 +8,14 @@
 //! frame and lies before another one serves no later frame that the other one does not serve too.
 
 mod capacity;
+mod causal;
 mod choice;
 mod fit;
 mod rates;
 
-#[cfg(test)]
 use capacity::Chance;
 pub(crate) use capacity::{Route, chances};
+pub(crate) use causal::{Line, STEPS, causal};
 pub(crate) use choice::{Possible, possible};
 pub(crate) use rates::{Frames, sizes};
 

@@ -25,6 +25,8 @@ pub struct LiveSpec {
     pub lead: Duration,
     /// What makes the frames in place of the clip, if it follows what the sender says.
     pub encoder: Option<Encoding>,
+    /// `true` if it is measured too what senders without foresight could have done.
+    pub yardstick: bool,
 }
 
 /// An encoder that follows what the sender says it may make.
@@ -43,13 +45,14 @@ struct Draft {
     lead: Duration,
     follows: bool,
     encoding: Encoding,
+    yardstick: bool,
 }
 
 impl Draft {
     fn new(sender: SenderOptions) -> Self {
         let limits = RateLimits { least: 100_000, greatest: 6_000_000 };
         let encoding = Encoding { fps: 30, limits };
-        Self { sender, early: false, lead: Duration::from_secs(3), follows: false, encoding }
+        Self { sender, early: false, lead: Duration::from_secs(3), follows: false, encoding, yardstick: false }
     }
 }
 
@@ -84,6 +87,7 @@ const KEYS: &[Key<Draft>] = &[
     }),
     key("rate_range", |it, v| put(&mut it.encoding.limits, range(v))),
     key("fps", |it, v| put(&mut it.encoding.fps, whole(v, 1, 240))),
+    key("yardstick", |it, v| put(&mut it.yardstick, flag(v))),
     // Read by `Clips`.
     key("clip", |_, _| Ok(())),
     key("rate", |_, _| Ok(())),
@@ -111,11 +115,11 @@ impl LiveSpec {
             return Err(Wrong::new(place, "the latency is 0, or longer than 71 minutes", "write for example 500ms"));
         }
         let clip = clips.load(find("clip"), find("rate"))?;
-        let Draft { mut sender, early, lead, follows, encoding } = draft;
+        let Draft { mut sender, early, lead, follows, encoding, yardstick } = draft;
         if follows {
             sender.encoder = encoding.limits;
         }
-        Ok(Self { clip, sender, early, lead, encoder: follows.then_some(encoding) })
+        Ok(Self { clip, sender, early, lead, encoder: follows.then_some(encoding), yardstick })
     }
 }
 

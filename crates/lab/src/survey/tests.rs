@@ -133,6 +133,19 @@ fn the_same_seed_gives_the_same_results_in_pieces_too() {
 }
 
 #[test]
+fn with_a_yardstick_it_is_kept_what_senders_without_foresight_could_have_shown() {
+    let settings = Settings::read(What::Clip, ["yardstick=true"]).unwrap();
+    let all = run(&Survey { settings: vec![settings], load: (1.0, 2.2), ..short() }, &[0], &|_, _| false);
+    for subset in &all[0].subsets {
+        let causal: Vec<&String> = subset.values.keys().filter(|name| name.starts_with("causal, ")).collect();
+        assert_eq!(causal.len(), 7, "{subset:?}");
+        assert!(causal.iter().all(|name| subset.values(name).iter().all(|value| (0.0..=100.0).contains(value))));
+    }
+    let without = run(&short(), &[0], &|_, _| false);
+    assert!(without[0].subsets[0].values("causal, ideal").is_empty());
+}
+
+#[test]
 fn a_set_that_is_stopped_is_not_half_there() {
     let (stop, results) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     let once = || stop.store(true, Ordering::Relaxed);

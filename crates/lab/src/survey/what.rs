@@ -84,6 +84,13 @@ impl What {
                 "oracle on time",
                 "oracle playable",
                 "sent for each byte shown",
+                "causal, ideal",
+                "causal, headers",
+                "causal, late rates",
+                "causal, 5 % more code",
+                "causal, repeats",
+                "causal, repeats told late",
+                "causal, repeats, no plan",
             ],
             Self::Encoder => &[
                 "on time",

@@ -4,6 +4,7 @@
 mod curves;
 mod follow;
 mod outages;
+mod yardstick;
 
 use super::transfer::prefix;
 use super::{Experiment, Measures};
@@ -67,8 +68,12 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         }
         let limit = latency + TOLERANCE;
         let (seen, longest_freeze) = seen(receiver, limit);
-        let oracle = oracle(run, flow, &seen, receiver.window().first().unwrap_or(Instant::ZERO), limit);
+        let begin = receiver.window().first().unwrap_or(Instant::ZERO);
+        let oracle = oracle(run, flow, &seen, begin, limit);
         frames(&prefix, &seen, oracle, &mut measures);
+        if flow.live.yardstick {
+            yardstick::add(&prefix, run, flow, &seen, begin, limit, &mut measures);
+        }
         measures.metric(format!("{prefix}longest freeze"), "s", longest_freeze.as_secs_f64());
         misses(&prefix, flow.paths.len(), &seen, &mut measures);
         cost(&prefix, flow, &seen, done, &mut measures);
@@ -106,11 +111,17 @@ fn seen(receiver: &LiveReceiver, limit: Duration) -> (Vec<Seen>, Duration) {
 
 /// What could have been in time over the flow's paths, as the run had them.
 fn oracle(run: &Run<'_>, flow: &FlowSpec, seen: &[Seen], begin: Instant, limit: Duration) -> Possible {
+    let wanted = wanted(seen, begin);
     let begin = begin.since(Instant::ZERO);
-    let wanted = |it: &Seen| Wanted { at: begin + it.shot.at, bytes: it.shot.bytes(), kind: it.shot.kind };
-    let wanted: Vec<Wanted> = seen.iter().map(wanted).collect();
     let end = wanted.last().map_or(begin, |it| it.at) + limit;
     possible(&wanted, &routes(run, flow, begin, end), limit)
+}
+
+/// The frames of a clip that begins at `begin`, as an oracle sees them.
+fn wanted(seen: &[Seen], begin: Instant) -> Vec<Wanted> {
+    let begin = begin.since(Instant::ZERO);
+    let wanted = |it: &Seen| Wanted { at: begin + it.shot.at, bytes: it.shot.bytes(), kind: it.shot.kind };
+    seen.iter().map(wanted).collect()
 }
 
 /// The flow's paths as an oracle sees them, as the run had them.
