@@ -1,4 +1,5 @@
 use crate::wire::{Reset, ResetCode};
+use braidcast_core::Route;
 use braidcast_queue::Why;
 use core::fmt;
 
@@ -10,6 +11,8 @@ pub enum Event {
     Connected,
     /// [`recv`](crate::Connection::recv) has messages where it had none.
     Readable,
+    /// The peer is at another address now, as its newest record came from there. Everything goes over this route.
+    Moved(Route),
     /// The path carries longer messages than before, or shorter ones only:
     /// [`max_payload`](crate::Connection::max_payload) is this now.
     MaxPayload(usize),

@@ -27,7 +27,7 @@ pub(crate) struct Handshake {
 /// First pause between Requests (RFC 4340 §8.1.1).
 const REQUEST_RETRY: Duration = Duration::from_secs(1);
 /// First pause between Acks in PARTOPEN (RFC 4340 §8.1.5).
-const PARTOPEN_RETRY: Duration = Duration::from_millis(200);
+pub(super) const PARTOPEN_RETRY: Duration = Duration::from_millis(200);
 /// Numbers that a server skips that kept no state: Responses to repeated Requests have taken them.
 /// Requests are repeated after 1, 3, 7 and 15 s, so this is enough for a round trip of 15 s.
 const RESPONSES_WITHOUT_STATE: u64 = 4;
@@ -148,6 +148,8 @@ impl Connection {
             asked_anew: false,
             wants_room: false,
             delay: super::Delay::default(),
+            moving: None,
+            authentic: false,
             stats: Stats::default(),
             options,
         }

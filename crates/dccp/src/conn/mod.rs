@@ -6,6 +6,7 @@ mod delay;
 mod doubt;
 mod handshake;
 mod inbox;
+mod moving;
 mod numbers;
 mod options;
 mod path_size;
@@ -37,6 +38,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use timers::Backoff;
 
+use handshake::PARTOPEN_RETRY;
 pub(crate) use handshake::{Handshake, options_of_request};
 pub(crate) use protect::{offer_in, offer_of_server};
 
@@ -155,6 +157,10 @@ pub struct Connection {
     asked_anew: bool,
     wants_room: bool,
     delay: Delay,
+    /// The present route is not proved to be the peer's.
+    moving: Option<moving::Move>,
+    /// The last packet held a record of the peer's that was new.
+    authentic: bool,
     /// With [`Options::security`].
     protection: Option<Box<protect::Protection>>,
     stats: Stats,

@@ -1,3 +1,4 @@
+use super::moving::Move;
 use super::protect::Opened;
 use super::received::Received;
 use super::{Connection, Control, Phase, options};
@@ -7,11 +8,48 @@ use crate::feature::{Place, number};
 use crate::seq::{Seq, back, extend, later, within};
 use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
 use braidcast_core::events::DccpEvent;
-use braidcast_core::{Ecn, Instant, words};
-use braidcast_secure::{Content, sentence};
+use braidcast_core::{Ecn, Instant, Route, words};
+use braidcast_secure::{Content, Opener, sentence};
 use core::time::Duration;
 
 impl Connection {
+    /// Returns `true` if a packet from elsewhere looks like one of the peer's: it holds a record, and has a number that
+    /// the peer could use now. If much got lost meanwhile, that is beyond the window.
+    pub(crate) fn may_be_ours(&mut self, packet: &Packet<'_>) -> bool {
+        let header = &packet.header;
+        if !self.is_protected() || self.is_closed() || Opener::low_bits(packet.payload).is_none() {
+            return false;
+        }
+        let (low, high) = (self.received_window().0, self.numbers.gsr.plus(Move::AHEAD));
+        let seq = if header.short { extend(header.seq, self.numbers.gsr) } else { Seq::new(header.seq) };
+        within(low, seq, high)
+    }
+
+    /// As [`handle_packet`](Self::handle_packet), of a packet that came over `route`, which need not be
+    /// the connection's.
+    pub(crate) fn handle_packet_from(&mut self, now: Instant, ecn: Ecn, route: Route, packet: &Packet<'_>) -> bool {
+        if route != self.route && !self.may_be_ours(packet) {
+            return false;
+        }
+        let newest = self.numbers.gsr;
+        self.authentic = false;
+        let taken = self.handle_packet(now, ecn, packet);
+        let (header, len) = (&packet.header, packet.as_bytes().len());
+        if route == self.route {
+            let ack = header.kind.ack().filter(|_| self.authentic && self.moving.is_some());
+            let full = |ack| if header.short { extend(ack, self.numbers.gss) } else { Seq::new(ack) };
+            self.hear_there(route, ack.map(full), len);
+        } else if self.authentic {
+            let seq = if header.short { extend(header.seq, newest) } else { Seq::new(header.seq) };
+            if seq > newest {
+                // What was overtaken is of the time before the move (RFC 9000 §9.3).
+                self.follow(now, route, len);
+            }
+            return true;
+        }
+        taken
+    }
+
     /// Takes a packet of this connection that passed steps 1 and 2: the rest of RFC 4340 §8.5.
     /// Returns `true` if its numbers are those that only the peer knows.
     pub(crate) fn handle_packet(&mut self, now: Instant, ecn: Ecn, packet: &Packet<'_>) -> bool {
@@ -26,6 +64,7 @@ impl Connection {
         let taken = match self.open_record(now, packet, &mut text) {
             Opened::Clear => self.handle_opened(now, ecn, packet, true),
             Opened::Record(content) => {
+                self.authentic = true;
                 let packet = packet.with_payload(&text);
                 self.handle_opened(now, ecn, &packet, content == Content::Handshake)
             }
@@ -107,7 +146,7 @@ impl Connection {
         self.numbers.sent_window(self.features.value(Place::Local, number::SEQUENCE_WINDOW))
     }
 
-    fn received_window(&mut self) -> (Seq, Seq) {
+    pub(super) fn received_window(&mut self) -> (Seq, Seq) {
         self.numbers.received_window(self.features.value(Place::Remote, number::SEQUENCE_WINDOW))
     }
 

@@ -23,7 +23,7 @@ impl Backoff {
     }
 
     /// Returns `true` if it is time; sets the next time if so.
-    fn is_due(&mut self, now: Instant) -> bool {
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
         let due = self.at <= now;
         if due {
             *self = Self::new(now, (self.pause * 2).min(Self::MAX));
@@ -43,6 +43,9 @@ impl Connection {
             Phase::Closed { .. } => return None,
         };
         let state = state.into_iter().chain(self.close_due()).min();
+        if let Some(moving) = self.moving.as_ref().filter(|_| self.is_held()) {
+            return state.into_iter().chain([moving.timer()]).min();
+        }
         if !self.transfers() {
             return state.into_iter().chain(self.key_timeout()).min();
         }
@@ -55,6 +58,7 @@ impl Connection {
             self.reorder.as_ref().and_then(ReorderBuffer::due),
             self.pace,
             self.key_timeout(),
+            self.moving.as_ref().map(super::moving::Move::timer),
             self.path_size.timer().filter(|_| matches!(self.phase, Phase::Open)),
         ];
         // A third cheaper than `flatten`, after each packet.
@@ -77,6 +81,7 @@ impl Connection {
         if self.key_timeout().is_some_and(|at| at <= now) {
             self.handle_key_timeout(now);
         }
+        self.handle_move_timeout(now);
         let given_up = match self.phase {
             Phase::Request { give_up, .. } | Phase::Respond { give_up, .. } | Phase::PartOpen { give_up, .. } => {
                 give_up <= now

@@ -1,3 +1,4 @@
+use super::moving::Move;
 use super::path_size::FILLING;
 use super::protect::{FRAGMENT, LEAST_FRAGMENT};
 use super::{Connection, Control, Phase};
@@ -22,14 +23,19 @@ impl Connection {
     /// The next packet, and after data more of the same size, to be handed to the kernel at once.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         buf.clear();
+        if self.is_held() {
+            return None;
+        }
         let mut ecn = self.next_packet(now, buf)?;
         while buf.is_empty() {
             ecn = self.next_packet(now, buf)?; // Its keys were used up: the connection ends.
         }
+        self.spend(buf.len());
         let (size, mut segments, mut segment_size) = (buf.len(), 1, None);
         let plain = Header::is_plain_data(buf, self.data_header_len());
         // Whether a packet is the shorter one that must be the last shows in `buf`.
         while plain
+            && self.moving.is_none()
             && segments < self.options.max_segments
             && buf.len() == segments * size
             && buf.len() + size <= MAX_BATCH
@@ -40,6 +46,25 @@ impl Connection {
             segment_size = Some(size);
         }
         Some(Transmit { route: self.route, ecn, segment_size })
+    }
+
+    /// Returns `true` if the next packet has to wait until more has come from where it goes.
+    pub(super) fn is_held(&self) -> bool {
+        let Some(it) = &self.moving else { return false };
+        let longest = self.path_size.current() + self.route.headers();
+        let next = match self.controls.front() {
+            Some(Control::Sync { .. }) => Move::QUESTION,
+            None if !self.has_key_messages() => {
+                let around = 24 + self.ack_options_len() + self.framing() + self.route.headers();
+                match (self.queue.len(), self.queue.next_len()) {
+                    (0, _) => around + self.options.padding.as_ref().map_or(0, |it| it.len()),
+                    (1, Some(len)) => around + len,
+                    _ => longest, // Any of them may be chosen.
+                }
+            }
+            _ => longest,
+        };
+        it.credit() < next.min(longest)
     }
 
     /// Length of the next packet if it is data and nothing else, all of which look the same but for length.

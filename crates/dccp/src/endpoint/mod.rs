@@ -3,6 +3,7 @@
 mod cookie;
 mod half_open;
 mod listen;
+mod moved;
 mod places;
 mod ports;
 mod succession;
@@ -20,6 +21,7 @@ use braidcast_secure::Alias;
 use cookie::{CookieJar, Ends};
 use core::time::Duration;
 use half_open::HalfOpen;
+use moved::ByPorts;
 use ports::Ports;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -66,6 +68,8 @@ enum Flow {
 struct Entry {
     connection: Connection,
     flow: FlowId,
+    /// The flow that it had, while its peer has not proved to be at the new one.
+    flow_before: Option<FlowId>,
     /// Counted in `half_open`.
     half_open: bool,
     /// Over, and here only for what was not read yet.
@@ -144,6 +148,10 @@ pub struct Endpoint {
     heard: Heard,
     half_open: HalfOpen,
     ports: Ports,
+    /// By their ports, for those whose peer may send from another address.
+    by_ports: ByPorts,
+    /// Packets from new addresses that may still be looked into.
+    trials: RateLimit,
     /// Protected ones, by what both ends call them.
     by_alias: HashMap<Alias, ConnectionId>,
     flows: HashMap<FlowId, Flow>,
@@ -167,6 +175,8 @@ impl Endpoint {
     const KEEP_UNREAD: Duration = Duration::from_secs(60);
     /// Resets per second on behalf of no connection (RFC 4340 §8.1.3).
     const RESETS_PER_SECOND: u32 = 1024;
+    /// Records from new addresses that are opened each second to see whose they are.
+    const TRIALS_PER_SECOND: u32 = 256;
     /// Who was turned away, and waits to be told of, at most.
     const MAX_TURNED_AWAY: usize = 16;
     /// First port that is given out to connections that name none (RFC 6335 §6).
@@ -191,6 +201,8 @@ impl Endpoint {
             heard: Heard::Nothing,
             half_open: HalfOpen::default(),
             ports: Ports::default(),
+            by_ports: ByPorts::default(),
+            trials: RateLimit::new(Self::TRIALS_PER_SECOND),
             by_alias: HashMap::new(),
             flows: HashMap::new(),
             last: None,
@@ -309,8 +321,11 @@ impl Endpoint {
         self.half_open.count += usize::from(half_open);
         self.ports.begin(flow.local_port);
         let (over, proved, asks_for, asked_by, succeeded_by) = (false, false, None, None, None);
-        let entry = Entry { connection, flow, half_open, over, guest, proved, asks_for, asked_by, succeeded_by };
+        let flow_before = None;
+        let entry =
+            Entry { connection, flow, flow_before, half_open, over, guest, proved, asks_for, asked_by, succeeded_by };
         let id = self.roster.insert(entry);
+        self.by_ports.enter(flow, id);
         self.flows.insert(flow, Flow::Connection(id));
         id
     }
@@ -327,12 +342,14 @@ impl Endpoint {
             Some(Flow::Connection(id)) => {
                 self.last = Some((flow, id));
                 if let Some(entry) = self.roster.wake(id)
-                    && entry.connection.handle_packet(now, ecn, &packet)
+                    && entry.connection.handle_packet_from(now, ecn, route, &packet)
                 {
                     self.heard = Heard::Peer;
+                    self.settle_flow(id);
                 }
             }
             Some(Flow::TimeWait) => self.no_connection(now, flow, &packet),
+            None if self.take_moved(now, flow, ecn, &packet) => self.heard = Heard::Peer,
             None => self.handle_stray(now, flow, ecn, checksum, &packet),
         }
     }
@@ -347,6 +364,7 @@ impl Endpoint {
 
     /// The connection has been polled dry; it goes if it is over.
     fn rest(&mut self, now: Instant, id: ConnectionId) {
+        self.settle_flow(id);
         let Some(entry) = self.roster.get_mut(id) else { return };
         if entry.half_open && !entry.connection.is_half_open() {
             entry.half_open = false;
@@ -400,7 +418,10 @@ impl Endpoint {
         let entry = self.roster.get_mut(id).filter(|entry| !entry.over)?;
         entry.over = true;
         let (flow, half_open) = (entry.flow, core::mem::take(&mut entry.half_open));
+        let before = entry.flow_before.take();
         self.half_open.count -= usize::from(half_open);
+        self.by_ports.leave(flow, id);
+        before.into_iter().for_each(|it| _ = self.flows.remove(&it));
         self.roster.clear_timer(id);
         self.last = self.last.filter(|&(_, last)| last != id);
         Some(flow)

@@ -9,6 +9,7 @@ mod faults;
 mod handshake;
 mod late_wake;
 mod memory;
+mod moved;
 mod options;
 mod path_mtu;
 mod protection;

@@ -44,6 +44,7 @@ pub(super) enum News {
     Readable,
     Closed(Farewell),
     Discarded { context: u64, why: Option<Why> },
+    Moved(Route),
     PathUp(Route),
     PathDown(Route),
 }
@@ -291,6 +292,7 @@ impl Carrier {
                 let news = match event {
                     dccp::Event::Connected => News::Connected,
                     dccp::Event::Readable => News::Readable,
+                    dccp::Event::Moved(route) => News::Moved(route),
                     dccp::Event::Closed(reason) => News::Closed(Farewell {
                         agreed: reason == dccp::CloseReason::Closed,
                         insecure: matches!(reason, dccp::CloseReason::Insecure(_)),

@@ -352,6 +352,7 @@ impl Tunnel {
                 News::Connected => self.on_connected(now, connection),
                 News::Readable => self.read(now, connection),
                 News::Closed(reason) => self.on_closed(now, connection, reason),
+                News::Moved(route) => self.on_moved(connection, route),
                 News::PathUp(route) => self.tell_path(connection, route, true),
                 News::PathDown(route) => self.tell_path(connection, route, false),
                 News::Discarded { context, why } => {
@@ -370,6 +371,12 @@ impl Tunnel {
     fn tell_path(&mut self, id: ConnectionId, route: Route, up: bool) {
         let link = self.by_connection.get(&id).copied();
         self.events.extend(link.map(|link| TunnelEvent::Path(link, route, up)));
+    }
+
+    /// The other end has another address now: it would come back from there.
+    fn on_moved(&mut self, id: ConnectionId, route: Route) {
+        let link = self.by_connection.get(&id).and_then(|link| self.links.get_mut(link));
+        link.into_iter().for_each(|link| link.route = route);
     }
 
     fn on_connected(&mut self, now: Instant, id: ConnectionId) {

@@ -1,6 +1,7 @@
 //! Two ends of a tunnel in memory, over a network that loses nothing and takes no time.
 #![allow(missing_docs, reason = "a test")]
 
+use crate::common::keyed::keyed;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{Call, Ccid, Method, Options, Wanted};
 use braidcast_session::RateLimits;
@@ -20,6 +21,8 @@ struct Pair {
     now: Instant,
     ends: [Tunnel; 2],
     exits: u16,
+    /// What a NAT adds to the client's port.
+    shift: u16,
     /// What came out: at which end, where to.
     came: Vec<(usize, Route)>,
     /// What they and their owners were told.
@@ -44,7 +47,7 @@ impl Pair {
         let now = Instant::from_millis(1);
         ends[1].serve(SocketId(0), 6511).unwrap();
         ends[0].dial(now, Route::new(SocketId(0), address(2, 9000)), 6511);
-        let mut pair = Self { now, ends, exits: EXIT, came: Vec::new(), told: Vec::new() };
+        let mut pair = Self { now, ends, exits: EXIT, shift: 0, came: Vec::new(), told: Vec::new() };
         pair.settle();
         pair
     }
@@ -62,8 +65,11 @@ impl Pair {
                     }
                     // The client's sockets have addresses of their own.
                     let (to, from) = match at {
-                        0 => (SocketId(0), address(1, 7000 + route.socket.0)),
-                        _ => (SocketId(route.remote.port() - 7000), address(2, 9000)),
+                        0 => (SocketId(0), address(1, 7000 + self.shift + route.socket.0)),
+                        _ => match route.remote.port().checked_sub(7000 + self.shift) {
+                            Some(socket) => (SocketId(socket), address(2, 9000)),
+                            None => continue, // The NAT has forgotten it.
+                        },
                     };
                     let datagram = Datagram { route: Route::new(to, from), ecn: Ecn::NotEct, payload: &buf };
                     self.ends[1 - at].handle_datagram(self.now, datagram);
@@ -140,6 +146,21 @@ fn a_client_that_comes_from_another_address_mixes_up_no_flows() {
         assert_eq!(exit.remote, address(9, 5001));
         assert!(first.iter().all(|old| old.socket != exit.socket), "the socket of another application");
     }
+}
+
+/// A CGNAT that gives a new port now and then, while both applications talk.
+#[test]
+fn a_client_with_a_new_port_goes_on_without_a_gap() {
+    let options = Options { security: keyed(1), ..Options::default() };
+    let mut pair = Pair::with(options, Settings::default(), [Class::default(); 2]);
+    let exit = pair.put(0, Route::new(SocketId(ENTRANCE), address(8, 1)))[0].1;
+    for shift in 1..20 {
+        pair.shift = 100 * shift;
+        let (there, back) = (pair.put(0, Route::new(SocketId(ENTRANCE), address(8, 1))), pair.put(1, exit));
+        assert_eq!((there.len(), back.len()), (1, 1), "port {shift}");
+    }
+    let links: Vec<_> = pair.ends[1].links().map(|(_, link)| (link.connections, link.route.remote)).collect();
+    assert_eq!(links, [(1, address(1, 8900))]);
 }
 
 /// A second of audio, 50 datagrams a second, and of bursts of frames, at the two entrances; then
