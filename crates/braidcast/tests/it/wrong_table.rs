@@ -24,7 +24,7 @@ const WRONG: &[&str] = &[
     "receive 9000 tcp://127.0.0.1:5000",
     // Networks.
     "send x.ts --to home.example:9000 --via wlan0,,wwan0",
-    "send x.ts --to home.example:9000 --via wwan0?max=5mbit",
+    "send x.ts --to home.example:9000 --via wwan0?mtu=1400",
     "send x.ts --to home.example:9000 --via wlan0?name=O2,wwan0?name=O2",
     "receive 9000 x.ts --via wlan0",
     // Flags of other programs.
