@@ -181,7 +181,8 @@ unit:
 	$(call step,tests)
 	set -o pipefail; cargo test --locked --workspace -- --skip linux_guest 2>&1 | tools/steps.py tests
 	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
-	cargo test --locked --quiet --package braidcast-socket --features tokio --test tokio --test telemetry --examples
+	cargo build --locked --quiet --package braidcast-socket --features tokio --examples
+	cargo test --locked --quiet --package braidcast-socket --features tokio --test tokio --test telemetry
 
 # Linux's own SCTP and DCCP in a virtual machine, which mostly waits.
 guest:
