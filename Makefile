@@ -19,7 +19,7 @@ endif
 endif
 
 # Seconds that each fuzz target runs in `make test` and in `make fuzz`.
-FUZZ_SMOKE ?= 10
+FUZZ_SMOKE ?= 5
 FUZZ_TIME ?= 300
 # Seconds that `make soak` runs.
 SOAK_TIME ?= 600
@@ -205,16 +205,17 @@ python-test:
 bindings: c-test python-test
 	cargo clippy --locked --manifest-path bindings/Cargo.toml --workspace --all-targets --quiet --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target)) -- -D warnings
 
-# Cases that nobody tried before, for NEW_CASES seconds: the seed is the clock's. One that fails is
-# printed with the line that repeats it.
-NEW_CASES ?= 45
+# Cases that nobody tried before, of NEW_SEEDS seeds that the commit names: its tests pass each time, or
+# fail each time. One that fails is printed with the line that repeats it.
+NEW_SEEDS ?= 10
 new-cases: export SOAK_PROFILE := test
 new-cases: export SOAK_CASES := 40
+new-cases: export SOAK_SEEDS = $(NEW_SEEDS)
 # Of the whole workspace, so that no crate is built again with fewer features.
 new-cases: export SOAK_TESTS := --workspace --test it -- properties:: options:: codes:: recovery::
 new-cases:
-	$(call step,new random cases for $(NEW_CASES) s)
-	@tools/soak.sh $(NEW_CASES)
+	$(call step,new random cases of $(NEW_SEEDS) seeds)
+	@tools/soak.sh 600 "$$(tools/commit-seed.sh)"
 
 # Binaries and a Debian package in target/dist.
 dist:
