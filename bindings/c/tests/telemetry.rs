@@ -5,11 +5,10 @@ mod build;
 mod programs;
 
 use braidcast_socket::{Event, Identity, SendOptions, Socket, Trust};
-use programs::{Folder, Program, network};
+use programs::{Folder, Networks, Program};
 use std::io::Write;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const SERVER: &str = "BRAIDCAST_TEST_SERVER";
@@ -68,12 +67,7 @@ fn a_vehicle_goes_on_whatever_happens_to_its_server_and_networks() {
         Program::start(command.args(["--exact", "server", "--ignored", "--nocapture"]).env(SERVER, args))
     };
     let mut server = start(["127.0.0.1:0"; 2]);
-    let ports = [0, 1].map(|nth| {
-        let at = |line: &String| line.strip_prefix("listening at ").map(str::to_owned);
-        server.wait("listening at", |lines| lines.iter().filter_map(at).nth(nth))
-    });
-    let alive = [(); 2].map(|()| Arc::new(AtomicBool::new(true)));
-    let through = [0, 1].map(|nth| network(ports[nth].parse().unwrap(), nth as u64, &alive[nth]).to_string());
+    let Networks { ports, alive, through } = Networks::to(&server);
     let program = build::build("examples/telemetry.c", "telemetry");
     let (own, home, file) = (folder.path("car"), home.to_string(), folder.path("data"));
     let client = Program::start(Command::new(program).args([&own, &home, "120", &file]).args(&through));

@@ -1,32 +1,16 @@
 //! Who is at the relay, and which circuits they make.
 
 use crate::wire::{Circuit, Leg, Side, Tag};
-use braidcast_core::{Instant, Rng, Route};
+use braidcast_core::{Holder, Instant, Rng, Route};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 /// Members at most: the part of a tag that says which place is 16 bits.
 pub(crate) const MOST: usize = 1 << 16;
 /// Legs of one side of a circuit.
 pub(crate) const MOST_LEGS: usize = 64;
 
-/// Who pays for a circuit: in a list by name, else by its address.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Payer {
-    Name(String),
-    /// An address of IPv4, or the first half of one of IPv6.
-    Net(IpAddr),
-}
-
-impl Payer {
-    /// Without a list.
-    pub(crate) fn at(ip: IpAddr) -> Self {
-        Self::Net(match ip.to_canonical() {
-            IpAddr::V6(v6) => IpAddr::from((u128::from(v6) >> 64 << 64).to_be_bytes()),
-            v4 => v4,
-        })
-    }
-}
+/// Who pays for a circuit: by its name in a list, else by its host.
+pub(crate) type Payer = Holder<String>;
 
 /// An address that has proved itself, and its place in a circuit.
 #[derive(Clone, Debug)]

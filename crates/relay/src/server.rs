@@ -183,8 +183,8 @@ impl Relay {
             Admission::Listed(list, _) => Some(list.values().map(|rights| rights.name.clone()).collect()),
         };
         let may_stay = |payer: &Payer| match (payer, &names) {
-            (Payer::Name(name), Some(names)) => names.contains(name),
-            (Payer::Net(_), None) => true,
+            (Payer::Key(name), Some(names)) => names.contains(name),
+            (Payer::Host(_), None) => true,
             _ => false,
         };
         self.members.retain(Instant::ZERO, may_stay);
@@ -203,10 +203,10 @@ impl Relay {
     fn rate_of(&self, payer: &Payer) -> Option<u64> {
         match (&self.options.admission, payer) {
             (Admission::Open(rate), _) => *rate,
-            (Admission::Listed(list, _), Payer::Name(name)) => {
+            (Admission::Listed(list, _), Payer::Key(name)) => {
                 list.values().find(|it| it.name == *name).and_then(|it| it.max_rate)
             }
-            (Admission::Listed(..), Payer::Net(_)) => None,
+            (Admission::Listed(..), Payer::Host(_)) => None,
         }
     }
 
@@ -214,8 +214,8 @@ impl Relay {
     pub fn report(&self) -> RelayReport {
         let clients = self.accounts.iter().map(|(payer, Account { counts, .. })| ClientReport {
             name: match payer {
-                Payer::Name(name) => name.clone(),
-                Payer::Net(ip) => ip.to_string(),
+                Payer::Key(name) => name.clone(),
+                Payer::Host(ip) => ip.to_string(),
             },
             circuits: self.members.paid_by(payer),
             packets: counts.packets,
@@ -365,7 +365,7 @@ impl Relay {
                 let before = before.map(|pair| pair.payer.clone());
                 let payer = self.pays(now, route, it, &signed(cookie, nonce, circuit))?;
                 // Who changes its address goes on with the circuit that it has.
-                before.filter(|it| matches!(it, Payer::Net(_))).unwrap_or(payer)
+                before.filter(|it| matches!(it, Payer::Host(_))).unwrap_or(payer)
             }
         };
         self.open_account(now, &payer)?;
@@ -381,7 +381,7 @@ impl Relay {
     /// Who pays for the circuit of an owner.
     fn pays(&mut self, now: Instant, route: Route, it: &Registration, message: &[u8]) -> Result<Payer, Reason> {
         let (payer, most) = match &self.options.admission {
-            Admission::Open(_) => (Payer::at(route.remote.ip()), CIRCUITS_OF_ADDRESS),
+            Admission::Open(_) => (Payer::of(None, route.remote.ip()), CIRCUITS_OF_ADDRESS),
             Admission::Listed(list, keys) => {
                 let proof = it.proof.as_ref().ok_or(Reason::NotAuthorized)?;
                 let rights = list.get(&keys.fingerprint(&proof.public)).ok_or(Reason::NotAuthorized)?;
@@ -395,7 +395,7 @@ impl Relay {
                 if !keys.is_signed(proof, message) {
                     return Err(Reason::NotAuthorized);
                 }
-                (Payer::Name(rights.name.clone()), rights.circuits)
+                (Payer::Key(rights.name.clone()), rights.circuits)
             }
         };
         let circuit = it.place.circuit();
@@ -410,7 +410,7 @@ impl Relay {
         if self.accounts.contains_key(payer) {
             return Ok(());
         }
-        if matches!(payer, Payer::Net(_)) && self.accounts.len() >= MOST_CLIENTS {
+        if matches!(payer, Payer::Host(_)) && self.accounts.len() >= MOST_CLIENTS {
             let members = &self.members;
             self.accounts.retain(|payer, _| members.paid_by(payer) > 0);
             if self.accounts.len() >= MOST_CLIENTS {

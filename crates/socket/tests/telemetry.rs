@@ -4,12 +4,11 @@
 mod programs;
 
 use braidcast_socket::Identity;
-use programs::{Folder, Program, network};
+use programs::{Folder, Networks, Program};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Starts an example. Tests stand in target/PROFILE/deps.
 fn example(name: &str, args: &[&str]) -> Program {
@@ -31,12 +30,7 @@ fn a_vehicle_goes_on_whatever_happens_to_its_server_and_networks() {
     let (own, files) = (folder.path("home"), folder.path("files"));
     let start = |at: [&str; 2]| example("telemetry_server", &[&own, &list, &files, at[0], at[1]]);
     let mut server = start(["127.0.0.1:0"; 2]);
-    let ports = [0, 1].map(|nth| {
-        let at = |line: &String| line.strip_prefix("listening at ").map(str::to_owned);
-        server.wait("listening at", |lines| lines.iter().filter_map(at).nth(nth))
-    });
-    let alive = [(); 2].map(|()| Arc::new(AtomicBool::new(true)));
-    let through = [0, 1].map(|nth| network(ports[nth].parse().unwrap(), nth as u64, &alive[nth]).to_string());
+    let Networks { ports, alive, through } = Networks::to(&server);
     let home = home.to_string();
     let client =
         example("telemetry", &[&folder.path("car"), &home, "120", &folder.path("data"), &through[0], &through[1]]);

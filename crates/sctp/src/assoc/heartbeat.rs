@@ -10,7 +10,7 @@ impl Open {
     /// answer says when the packet came: what is between answers is not what was between packets.
     pub(super) fn answer_heartbeat(&mut self, index: PathIndex, heartbeat: &Heartbeat<'_>) {
         if self.state.is_up() {
-            if let Some(arrival) = self.timestamps.of_packet() {
+            if let Some(arrival) = self.timestamps.take_of_packet() {
                 let mut bytes = Vec::with_capacity(StampArrival::SIZE);
                 arrival.emit(&mut Writer::new(&mut bytes));
                 self.answer(index, &Chunk::TimestampEcho(TimestampEcho { arrivals: Entries::new(&bytes) }));

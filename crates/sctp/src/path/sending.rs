@@ -246,9 +246,10 @@ impl Path {
 
     /// The [limit](Self::set_limit) in what the pacer counts, which is data in full packets.
     pub(super) fn data_limit(&self) -> Option<f64> {
+        let limit = self.limit?;
         let data = self.mtu() - Header::LEN;
         let packet = self.mtu() + self.protection + IP_AND_UDP;
-        Some(self.limit? * data as f64 / packet as f64)
+        Some(limit * data as f64 / packet as f64)
     }
 
     /// The same as far as congestion control is concerned.

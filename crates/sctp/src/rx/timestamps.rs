@@ -34,9 +34,12 @@ impl Timestamps {
         self.of_packet = None;
     }
 
-    /// The timestamp of the packet that is read, as far as it was read, for an answer to that packet.
-    pub(crate) fn of_packet(&self) -> Option<StampArrival> {
-        let (Timestamp { path, sent }, at) = self.of_packet?;
+    /// Takes the timestamp of the packet that is read, as far as it was read, for an answer to that
+    /// packet. It then goes with no SACK.
+    pub(crate) fn take_of_packet(&mut self) -> Option<StampArrival> {
+        let (stamp, at) = self.of_packet.take()?;
+        self.waiting.retain(|(waiting, _)| *waiting != stamp);
+        let Timestamp { path, sent } = stamp;
         Some(StampArrival { path, sent, arrived: micros(at), elapsed: 0 })
     }
 
@@ -83,6 +86,19 @@ mod tests {
         let arrival = |path, sent, arrived, elapsed| StampArrival { path, sent, arrived, elapsed };
         assert_eq!(told(&mut timestamps, 5, 100), [arrival(0, 12, 3000, 2000), arrival(1, 11, 2000, 3000)]);
         assert_eq!(told(&mut timestamps, 5, 100), []);
+    }
+
+    #[test]
+    fn what_the_answer_to_a_packet_tells_no_sack_tells_again() {
+        let mut timestamps = Timestamps::default();
+        timestamps.on_packet();
+        timestamps.on_arrival(Instant::from_millis(1), Timestamp { path: 0, sent: 10 });
+        assert_eq!(timestamps.take_of_packet(), Some(StampArrival { path: 0, sent: 10, arrived: 1000, elapsed: 0 }));
+        assert_eq!((timestamps.take_of_packet(), told(&mut timestamps, 5, 100)), (None, vec![]));
+        timestamps.on_arrival(Instant::from_millis(6), Timestamp { path: 0, sent: 11 });
+        timestamps.on_packet();
+        assert_eq!(timestamps.take_of_packet(), None, "it came with the packet before");
+        assert_eq!(told(&mut timestamps, 7, 100).len(), 1);
     }
 
     #[test]

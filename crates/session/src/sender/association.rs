@@ -117,7 +117,8 @@ impl Sender {
     /// Takes a path away.
     pub fn leave(&mut self, now: Instant, route: Route) {
         self.attempts.remove(route);
-        self.limits.retain(|(limited, _)| *limited != route);
+        // Sockets have new numbers each time: the association would collect limits.
+        self.set_limit(route, None);
         if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             association.leave(now, route);
         }

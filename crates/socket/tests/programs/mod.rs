@@ -65,7 +65,7 @@ impl Drop for Program {
 }
 
 /// A lossy network to `server`, until `goes_on` is false.
-pub(crate) fn network(server: SocketAddr, seed: u64, goes_on: &Arc<AtomicBool>) -> SocketAddr {
+fn network(server: SocketAddr, seed: u64, goes_on: &Arc<AtomicBool>) -> SocketAddr {
     let model = LinkModel { loss: Loss::Uniform(0.03), ..LinkModel::wire(1_500_000, Duration::from_millis(20)) };
     let listen = "127.0.0.1:0".parse().unwrap();
     let mut emulator = Emulator::new(listen, server, model.clone(), model, &Rng::from_seed(seed)).unwrap();
@@ -81,6 +81,24 @@ pub(crate) fn network(server: SocketAddr, seed: u64, goes_on: &Arc<AtomicBool>) 
         }
     });
     at
+}
+
+/// A server's two addresses, and lossy networks to them, each until its `alive` is false.
+pub(crate) struct Networks {
+    pub(crate) ports: [String; 2],
+    pub(crate) alive: [Arc<AtomicBool>; 2],
+    pub(crate) through: [String; 2],
+}
+
+impl Networks {
+    /// Those of a program that prints where it listens.
+    pub(crate) fn to(server: &Program) -> Self {
+        let at = |line: &String| line.strip_prefix("listening at ").map(str::to_owned);
+        let port = |nth| server.wait("listening at", |lines| lines.iter().filter_map(at).nth(nth));
+        let (ports, alive) = ([0, 1].map(port), [(); 2].map(|()| Arc::new(AtomicBool::new(true))));
+        let through = [0, 1].map(|nth| network(ports[nth].parse().unwrap(), nth as u64, &alive[nth]).to_string());
+        Self { ports, alive, through }
+    }
 }
 
 /// A folder for a test, which goes with it.
