@@ -3,7 +3,8 @@
 //!
 //! A packet passes, in this order: the MTU, the queue with its discipline, the wire (rate, schedule or recorded
 //! trace, held up by outages that hold), outages that drop, loss, the propagation delay with its jitter and
-//! reordering, duplication, bit errors. Loss therefore costs capacity, as it does on the air.
+//! reordering, duplication, bit errors. Loss therefore costs capacity, as it does on the air. [`Discipline::Netem`]
+//! has the propagation delay pass in the queue.
 //!
 //! What happens depends on the model, the seed and the times of the offers alone, never on how often or how
 //! late the link is polled: the simulator and the real-time emulator behave alike.
@@ -38,6 +39,7 @@ pub use stats::LinkStats;
 pub use trace::{MAX_OPPORTUNITIES, OPPORTUNITY_BYTES, Trace, TraceError};
 
 use braidcast_core::{Ecn, Instant, Rng};
+use core::time::Duration;
 use delay::DelayLine;
 use loss::LossProcess;
 use outage::Outages;
@@ -72,6 +74,8 @@ pub struct Link<P> {
     queue: Fifo<P>,
     manager: Manager,
     server: Server,
+    /// The propagation delay if it passes in the queue, in nanoseconds by the time of the offer.
+    held: Option<Schedule>,
     /// When the head of the queue leaves; the end of time if never.
     head_leaves: Option<Instant>,
     down: bool,
@@ -95,7 +99,9 @@ pub struct Link<P> {
 impl<P> Link<P> {
     /// An idle link. Everything random about it follows from `rng`'s seed, so give each link a stream of its own.
     pub fn new(model: LinkModel, rng: Rng) -> Self {
-        let delays = model.delays();
+        let netem = model.queue.discipline == Discipline::Netem;
+        let held = netem.then(|| model.delays());
+        let delays = if netem { Schedule::constant(0) } else { model.delays() };
         let max_packet = if model.mtu == usize::MAX { USUAL_MTU } else { model.mtu };
         Self {
             mtu: model.mtu,
@@ -103,6 +109,7 @@ impl<P> Link<P> {
             queue: Fifo::new(model.queue.limit),
             manager: Manager::new(model.queue.discipline, max_packet, &rng),
             server: Server::new(&model.rate),
+            held,
             head_leaves: None,
             down: false,
             outages: Outages::new(&model.outages, &rng),
@@ -307,8 +314,8 @@ impl<P: Clone> Link<P> {
     fn serve_head(&mut self, at: Instant, watch: &mut impl FnMut(LinkEvent<'_, P>)) {
         self.head_leaves = None;
         while let Some(head) = self.queue.front() {
-            let (len, left) = (head.len, self.queue.bytes() - head.len);
-            match self.manager.head(at, head.since, left, head.ecn) {
+            let (len, since, left) = (head.len, head.since, self.queue.bytes() - head.len);
+            match self.manager.head(at, since, left, head.ecn) {
                 Verdict::Drop => {
                     self.drop_head(at, watch);
                     continue;
@@ -316,7 +323,9 @@ impl<P: Clone> Link<P> {
                 Verdict::Mark => self.mark_head(at, watch),
                 Verdict::Pass => {}
             }
-            self.head_leaves = Some(self.server.finish(at, len, &mut self.outages));
+            let there = |delays: &Schedule| since + Duration::from_nanos(delays.value_at(since));
+            let start = self.held.as_ref().map_or(at, |delays| at.max(there(delays)));
+            self.head_leaves = Some(self.server.finish(start, len, &mut self.outages));
             return;
         }
         self.manager.emptied(at);

@@ -246,11 +246,16 @@ impl FromStr for Queue {
         if let Some(rest) = text.strip_prefix("red:") {
             return red(text, rest);
         }
+        if let Some(limit) = text.strip_prefix("netem:") {
+            return Ok(Self { limit: limit.parse()?, discipline: Discipline::Netem });
+        }
         match text.strip_prefix("codel") {
             Some("") => Ok(Self { limit: QueueLimit::default(), discipline: Discipline::CoDel(CoDel::default()) }),
             Some(rest) => match rest.strip_prefix(':') {
                 Some(rest) => codel(text, rest),
-                None => fail(text, "a queue is a size, red: or codel", "300ms, red:5p,15p,10% or codel:5ms,100ms"),
+                None => {
+                    fail(text, "a queue is a size, netem:, red: or codel", "300ms, red:5p,15p,10% or codel:5ms,100ms")
+                }
             },
             None => text.parse().map(QueueLimit::into),
         }
@@ -384,6 +389,8 @@ mod tests {
         assert_eq!("100p".parse(), Ok(QueueLimit::Packets(100)));
         assert_eq!("64kB".parse(), Ok(QueueLimit::Bytes(64_000)));
         assert_eq!("300ms".parse(), Ok(QueueLimit::Time(ms(300))));
+        let held = Queue { limit: QueueLimit::Packets(57), discipline: Discipline::Netem };
+        assert_eq!("netem:57p".parse(), Ok(held));
         let red = Red { gentle: true, weight: 0.01, ..Red::new(5.0, 15.0, 0.1) };
         let queue = Queue { limit: QueueLimit::Packets(50), discipline: Discipline::Red(red) };
         assert_eq!("red:5p,15p,10%,weight=1%,gentle,limit=50p".parse(), Ok(queue));
@@ -436,6 +443,7 @@ mod tests {
         for bad in ["red:15p,5p,10%", "red:5p,15p", "red:5kB,15kB,10%", "red:5p,15p,10%,wild", "codel:5ms", "codels"] {
             assert!(bad.parse::<Queue>().is_err(), "{bad}");
         }
+        assert!("netem:".parse::<Queue>().is_err() && "netem:57".parse::<Queue>().is_err());
         assert!("codel:5ms,0ms".parse::<Queue>().is_err() && "codel:5ms,100ms,limit=".parse::<Queue>().is_err());
         assert!("0p".parse::<QueueLimit>().is_err() && "10kb".parse::<QueueLimit>().is_err());
         assert!(duration("9999999h").is_err());

@@ -31,6 +31,10 @@ pub enum Discipline {
     Red(Red),
     /// It drops or marks packets at the head, by the time that they waited.
     CoDel(CoDel),
+    /// It does not, and holds the propagation delay too, as Linux's netem with a rate does: a packet waits from its
+    /// offer until the delay has passed, then for those before it, and counts against the limit all that time. So a
+    /// full queue is as long on a far link as on a near one. Jitter and reordering act behind it.
+    Netem,
 }
 
 /// How much may wait, the packet being sent included; what comes on top is dropped.
@@ -65,7 +69,7 @@ impl Manager {
     /// `max_packet` is the largest packet that the link takes.
     pub(super) fn new(discipline: Discipline, max_packet: usize, rng: &Rng) -> Self {
         match discipline {
-            Discipline::DropTail => Self::DropTail,
+            Discipline::DropTail | Discipline::Netem => Self::DropTail,
             Discipline::Red(red) => Self::Red(Box::new(RedState::new(red, rng.stream("red")))),
             Discipline::CoDel(codel) => Self::CoDel(CoDelState::new(codel, max_packet)),
         }

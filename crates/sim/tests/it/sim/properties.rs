@@ -57,7 +57,7 @@ fn queues() -> impl Strategy<Value = Queue> {
     });
     let codel = (durations(20), durations(100), any::<bool>())
         .prop_map(|(target, interval, ecn)| Discipline::CoDel(CoDel { target, interval, ecn }));
-    let discipline = prop_oneof![Just(Discipline::DropTail), red, codel];
+    let discipline = prop_oneof![Just(Discipline::DropTail), Just(Discipline::Netem), red, codel];
     (limit, discipline).prop_map(|(limit, discipline)| Queue { limit, discipline })
 }
 

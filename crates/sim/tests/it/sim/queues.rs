@@ -57,6 +57,28 @@ fn packets_wait_as_long_as_queueing_theory_says() {
     assert!((in_system - 0.8 * 5.0).abs() < 0.4, "{in_system}");
 }
 
+/// What a link of 10 Mbit/s and 30 ms that holds `packets` packets, those under way included, does with `offers`:
+/// the delay of the first and of the last packet that arrive, and how many are dropped.
+fn netem(packets: usize, offers: &[(Instant, usize)]) -> (Duration, Duration, u64) {
+    let queue = Queue { limit: QueueLimit::Packets(packets), discipline: Discipline::Netem };
+    let model = LinkModel { queue, ..LinkModel::wire(RATE, Duration::from_millis(30)) };
+    let (arrivals, stats) = carry(model, 1, offers);
+    let delay = |(at, number): &(Instant, usize)| *at - offers[*number].0;
+    (delay(&arrivals[0]), delay(&arrivals[arrivals.len() - 1]), stats.dropped_queue)
+}
+
+/// tc-netem(8): the limit is that of packets "the qdisc may hold queued at a time", those that are delayed included.
+#[test]
+fn a_queue_that_holds_the_delay_counts_what_is_under_way() {
+    let ms = Duration::from_millis;
+    let at_the_rate = steady(200, 1_250, 1_000);
+    assert_eq!(netem(31, &at_the_rate), (ms(31), ms(31), 0), "30 under way, and one on the wire");
+    assert!(netem(20, &at_the_rate).2 > 50, "the link is idle though packets are dropped");
+    // Twice the rate: what waits for others has its delay meanwhile, so that a full queue of 60 is 60 ms long.
+    let (first, last, dropped) = netem(60, &steady(400, 1_250, 500));
+    assert!(first == ms(31) && last > ms(59) && last <= ms(60) && dropped > 100, "{first:?} {last:?} {dropped}");
+}
+
 /// What a link of 10 Mbit/s does with `load` times as much for 30 s, in packets of 1250 bytes.
 fn overload(discipline: Discipline, load: f64, ecn: Ecn) -> LinkStats {
     let queue = Queue { limit: QueueLimit::Packets(500), discipline };
