@@ -229,6 +229,7 @@ const DCCP: Words = &[
     ("dup_acks", "later packets after which one is lost"),
     ("granularity", "of the sender's timer"),
     ("discard_takes_turn", "a discarded message uses up its turn to send"),
+    ("loss_event_divisor", "divides the loss event rate that TFRC goes by: SBPN's kernel, and no other"),
     ("reorder", "the receiver's reordering buffer: `off` (default) or its longest wait"),
     ("reorder_packets", "packets in that buffer, in place of X · D_max bytes"),
     ("queue", "which message goes next"),

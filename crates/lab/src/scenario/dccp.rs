@@ -19,6 +19,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("dup_acks", |o, v| put(&mut o.tfrc.dup_acks, whole(v, 1, 3))),
     key("granularity", |o, v| put(&mut o.tfrc.granularity, time(v))),
     key("discard_takes_turn", |o, v| put(&mut o.tfrc.discard_takes_turn, flag(v))),
+    key("loss_event_divisor", |o, v| put(&mut o.tfrc.loss_event_divisor, whole(v, 1, 10))),
     key("reorder", reorder),
     key("reorder_packets", reorder_packets),
     key("queue", |o, v| put(&mut o.queue, word(v))),

@@ -33,6 +33,8 @@ pub(in crate::ccid) struct Sender {
     asked: bool,
     /// What is discarded takes a turn to send.
     discard_takes_turn: bool,
+    /// What the loss event rate is divided by.
+    loss_event_divisor: f64,
     /// First number of the newest loss event that was told.
     newest_event: Option<Seq>,
     /// Data Dropped was read up to here.
@@ -57,6 +59,7 @@ impl Sender {
             short: profile.dropped_packets.then(ShortIntervals::default),
             asked: setup.tfrc.ask_loss_event_rate,
             discard_takes_turn: setup.tfrc.discard_takes_turn,
+            loss_event_divisor: setup.tfrc.loss_event_divisor.into(),
             newest_event: None,
             dropped_until: None,
             slow: false,
@@ -154,7 +157,7 @@ impl ccid::Sender for Sender {
         self.owes_ack |= feedback.has_vectors || feedback.has_dropped;
         let drops = if feedback.has_dropped { self.receive_buffer_drops(feedback) } else { 0 };
         if let Some(told) = Told::read(feedback) {
-            let loss_event_rate = told.loss_event_rate(self.asked, self.short.as_mut());
+            let loss_event_rate = told.loss_event_rate(self.asked, self.short.as_mut()) / self.loss_event_divisor;
             let event = told.newest_event();
             let new_loss = event.is_some() && event != self.newest_event;
             self.newest_event = event.or(self.newest_event);

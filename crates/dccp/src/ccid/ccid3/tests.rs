@@ -133,3 +133,15 @@ fn loss_intervals_alone_give_the_loss_event_rate() {
     );
     assert_eq!(b.sender.counts.loss_events, 1);
 }
+
+/// SBPN's kernel alone; whatever the receiver says.
+#[test]
+fn the_loss_event_rate_is_divided_as_an_experiment_says() {
+    let rate = |loss_event_divisor: f64| {
+        let mut b = Bench::new();
+        b.sender.loss_event_divisor = loss_event_divisor;
+        b.round(1_000_000, 50, |_| {});
+        b.sender.tfrc.loss_event_rate()
+    };
+    assert_eq!([1.0, 4.0].map(rate), [1.0 / 50.0, 1.0 / 200.0]);
+}
