@@ -51,7 +51,7 @@ impl Scenario {
                 let fix = "write a number above 0 and at most 1, for example 0.98 for not below 98 %";
                 return Err(Wrong::new(claim.places.of("margin"), what, fix));
             }
-            self.check_links(claim)?;
+            self.check_varies(claim)?;
             check_quotes(part, "reason", &claim.reason, &variant, &param)?;
         }
         for it in &self.differences {
@@ -101,36 +101,55 @@ impl Scenario {
         Ok(())
     }
 
-    /// Those that a claim compares stand on the same links, but for what the claim is about.
-    fn check_links(&self, claim: &Claim) -> Result<(), Wrong> {
+    /// Those that a claim compares stand on the same links and differ in one option, but for what the claim is about.
+    fn check_varies(&self, claim: &Claim) -> Result<(), Wrong> {
         let of = |names: &Names| {
             let variants = self.variants.iter().filter(|it| names.has(&it.name));
             variants.map(|it| &it.settings).collect::<Vec<_>>()
         };
         let (higher, lower) = (of(&claim.higher), of(&claim.lower));
-        let both = || higher.iter().flat_map(|high| lower.iter().map(move |low| (high, low)));
-        let value = |key: &str, variant: &Settings| -> Option<Value> {
-            variant.get(key).or_else(|| self.settings.get(key)).map(|it| it.value.clone())
-        };
-        let differ = |key: &str| both().any(|(high, low)| value(key, high) != value(key, low));
         let is_of =
             |key: &str, part: &str| key.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        let keys = both().flat_map(|(high, low)| high.0.iter().chain(&low.0)).map(|it| it.key.as_str());
-        let keys: BTreeSet<&str> =
-            keys.filter(|key| is_of(key, "link") || is_of(key, "network")).filter(|key| differ(key)).collect();
-        if let Some(key) = keys.iter().find(|key| !claim.varies.iter().any(|part| is_of(key, part))) {
-            let what = format!("the [[claim]] compares variants on different links: they differ in {key}");
-            let fix =
-                format!("compare variants on the same links, or, if the claim is about that, add varies = [\"{key}\"]");
-            return Err(Wrong::new(claim.places.of(""), what, fix));
+        let is_meant = |key: &str| claim.varies.iter().any(|part| is_of(key, part));
+        let mut all = BTreeSet::new();
+        for (high, low) in higher.iter().flat_map(|high| lower.iter().map(move |low| (high, low))) {
+            let keys = self.differing(high, low);
+            let (links, options): (Vec<&str>, Vec<&str>) =
+                keys.iter().partition(|key| is_of(key, "link") || is_of(key, "network"));
+            if let Some(key) = links.into_iter().find(|key| !is_meant(key)) {
+                let what = format!("the [[claim]] compares variants on different links: they differ in {key}");
+                let fix = format!(
+                    "compare variants on the same links, or, if the claim is about that, add varies = [\"{key}\"]"
+                );
+                return Err(Wrong::new(claim.places.of(""), what, fix));
+            }
+            if options.len() > 1 && !options.iter().all(|key| is_meant(key)) {
+                let what =
+                    format!("the [[claim]] compares more than one thing: variants differ in {}", options.join(", "));
+                let fix = format!(
+                    "compare variants that differ in one key, or, if the claim is about all, add varies = [\"{}\"]",
+                    options.join("\", \"")
+                );
+                return Err(Wrong::new(claim.places.of(""), what, fix));
+            }
+            all.extend(keys);
         }
-        match claim.varies.iter().find(|part| !keys.iter().any(|key| is_of(key, part))) {
+        match claim.varies.iter().find(|part| !all.iter().any(|key| is_of(key, part))) {
             Some(part) => {
                 let what = format!("the [[claim]] lets '{part}' vary, in which its variants do not differ");
                 Err(Wrong::new(claim.places.of("varies"), what, "leave it out"))
             }
             None => Ok(()),
         }
+    }
+
+    /// The keys in which two variants differ, on top of what all runs have in common.
+    fn differing<'a>(&self, one: &'a Settings, other: &'a Settings) -> BTreeSet<&'a str> {
+        let value = |key: &str, variant: &Settings| -> Option<Value> {
+            variant.get(key).or_else(|| self.settings.get(key)).map(|it| it.value.clone())
+        };
+        let keys = one.0.iter().chain(&other.0).map(|it| it.key.as_str());
+        keys.filter(|key| value(key, one) != value(key, other)).collect()
     }
 
     /// What claims, reasons, references and plots say of metrics and curves that are not in

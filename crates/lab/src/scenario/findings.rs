@@ -78,7 +78,8 @@ pub struct Claim {
     pub by: Option<[f64; 2]>,
     /// The higher one need only not be below this share of the lower one: above 0, at most 1.
     pub margin: Option<f64>,
-    /// Keys of links and network in which the variants may differ, as the claim is about them.
+    /// Keys in which the variants may differ, as the claim is about them: those of links and network at all, others
+    /// together with a second one.
     #[serde(default)]
     pub varies: Vec<String>,
     /// Why it came out as it did. `{METRIC | VARIANT}` in it becomes the value of the run.

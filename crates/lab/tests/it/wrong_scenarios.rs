@@ -111,6 +111,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("a claim whose differences are swapped", "factor = [1.0, 1.2]", "by = [5, 2]"),
     ("a claim about nobody", "lower = \"dac\"", "lower = []"),
     ("a claim across links", "sctp.sack = \"dac\"", "sctp.sack = \"dac\"\nlink.a.loss = \"1%\""),
+    ("a claim about two things", "sctp.sack = \"dac\"", "sctp.sack = \"dac\"\nsctp.mtu = 1400"),
     ("a claim that lets vary what does not", "factor = [1.0, 1.2]", "varies = [\"link.a.loss\"]"),
     ("a reason that quotes nothing", "factor = [1.0, 1.2]", "reason = \"by {goodput}\""),
     ("a reason that quotes an unknown variant", "factor = [1.0, 1.2]", "reason = \"by {goodput | dca}\""),
