@@ -86,11 +86,17 @@ fn verdict(
         points += &format!(", off the claimed degree at {off}");
     }
     points += &format!(", not distinguishable at {}", open + single);
+    let kind = match (outcome, fails, off) {
+        (Outcome::Mixed, 0, 0) => "; it holds where it can be told",
+        (Outcome::Mixed, 0, _) => "; the order is right, the degree is another one",
+        (Outcome::Mixed, ..) => "; some points contradict it",
+        _ => "",
+    };
     Verdict {
         claim: claim.text.clone(),
         source,
         outcome,
-        evidence: format!("{} at {points}{}", compared(claim), degree(claim, &pairs)),
+        evidence: format!("{} at {points}{kind}{}", compared(claim), degree(claim, &pairs)),
         reason: words::filled(&claim.reason, rows, &claim.at),
         inside,
     }

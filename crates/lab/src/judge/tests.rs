@@ -86,6 +86,14 @@ fn points_decide_by_their_intervals() {
 }
 
 #[test]
+fn a_mixed_verdict_says_which_it_is() {
+    let says = |means, words: &str| verdict_on("", &means).evidence.contains(words);
+    assert!(says([ABOVE, ABOVE, OPEN], "; it holds where it can be told"));
+    assert!(says([ABOVE, OPEN, BELOW], "; some points contradict it"));
+    assert!(!says([ABOVE; 3], "; it") && !says([BELOW; 3], "; some"));
+}
+
+#[test]
 fn a_claim_holds_at_its_points_only() {
     let means = [BELOW, ABOVE, ABOVE];
     assert_eq!(verdict_on("", &means).outcome, Outcome::Mixed);
@@ -120,6 +128,7 @@ fn the_degree_is_asked_at_each_point_and_not_of_the_mean() {
     assert_eq!(
         evidence,
         "m: a above b at 0 of 3 points, below at 0, off the claimed degree at 3, not distinguishable at 0; \
+             the order is right, the degree is another one; \
              mean ratio 1.200 (1.200 to 1.200); mean difference 2.00 (2.00 to 2.00), claimed 12 to 16"
     );
 }
@@ -219,8 +228,8 @@ fn the_evidence_has_the_numbers_the_reason_quotes_them_and_the_source_is_the_sce
     let verdict = verdict_on("factor = [1.1, 1.3]\nreason = \" why: {m | a - b | n=1} \"", &[ABOVE, ABOVE, OPEN]);
     assert_eq!(
         verdict.evidence,
-        "m: a above b at 2 of 3 points, below at 0, off the claimed degree at 0, not distinguishable at 1; mean ratio \
-             1.200 (1.200 to 1.200), claimed 1.1 to 1.3"
+        "m: a above b at 2 of 3 points, below at 0, off the claimed degree at 0, not distinguishable at 1; it holds \
+             where it can be told; mean ratio 1.200 (1.200 to 1.200), claimed 1.1 to 1.3"
     );
     assert_eq!((verdict.source.as_str(), verdict.reason.as_str()), ("its source", "why: 2"));
 }
