@@ -16,8 +16,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 fn measure(_: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = Measures::default();
     if let Some(receiver) = done.receiver("main").and_then(Host::sctp_receiver) {
-        measures.metric("throughput", "kB/s", receiver.throughput() / 8e3);
-        measures.metric("goodput", "kB/s", receiver.delivered.goodput() / 8e3);
+        measures.metric("throughput", "kbit/s", receiver.throughput() / 1e3);
+        measures.metric("goodput", "kbit/s", receiver.delivered.goodput() / 1e3);
         measures.curves.push(throughput(receiver));
     }
     if let Some(sender) = done.sender("main").and_then(Host::sctp_sender) {

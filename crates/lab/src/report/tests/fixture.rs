@@ -199,9 +199,9 @@ fn partial_reliability() -> Results {
         ..empty("prcmt-f13")
     };
     for line in csv(include_str!("../../../reference/published/prcmt-f13-throughput.csv")) {
-        let published = number(line["kBps"]);
+        let published = number(line["kbit_per_s"]);
         let at = params(&[("environment", json!(line["environment"]))]);
-        let ours = row(line["variant"], at, ("throughput", "kB/s"), published * 1.07, Some(12.0));
+        let ours = row(line["variant"], at, ("throughput", "kbit/s"), published * 1.07, Some(12.0));
         results.rows.push(Row { published: Some(published), ns2: Some(published * 1.2), ..ours });
     }
     for line in csv(include_str!("../../../reference/published/prcmt-f18-playable-pct.csv")) {
