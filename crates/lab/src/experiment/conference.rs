@@ -11,7 +11,7 @@ use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "conference",
-    text: "audio and video on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls over DCCP and SCTP (needs `log = true`)",
+    text: "audio and video on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls over DCCP, SCTP and UDP (needs `log = true`)",
     fixed_length: false,
     build: Plan::of,
     measure,

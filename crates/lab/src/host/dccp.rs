@@ -195,7 +195,7 @@ impl DccpHost {
             let Some(route) = self.route else { break };
             let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &self.buf };
             if matches!(self.supply, Supply::Nothing) {
-                note(&mut self.frame_log, now, &self.buf);
+                FrameLog::note_payload(&mut self.frame_log, now, &self.buf);
             }
             if self.window.counts(now) {
                 if let Some(jitter_buffers) = &mut self.jitter_buffers {
@@ -243,7 +243,7 @@ impl DccpHost {
         {
             return true;
         }
-        note(&mut self.frame_log, now, &self.buf);
+        FrameLog::note_payload(&mut self.frame_log, now, &self.buf);
         let kind = stamp.map_or(Kind::Data, |stamp| stamp.kind);
         let priority = priority(kind, self.by_kind);
         let deadline = self.lifetime.map(|lifetime| now + lifetime);
@@ -282,13 +282,6 @@ impl DccpHost {
         } else if !self.window.is_over(now) {
             self.departed.leave_out(datagram);
         }
-    }
-}
-
-/// Notes the frame that a payload belongs to.
-fn note(frame_log: &mut Option<FrameLog>, now: Instant, payload: &[u8]) {
-    if let (Some(frame_log), Some(Stamp { flow, kind, sent, .. })) = (frame_log, Stamp::read(payload)) {
-        frame_log.note(now, (sent, flow, kind));
     }
 }
 

@@ -1,5 +1,5 @@
 use braidcast_core::Instant;
-use braidcast_sim::traffic::Kind;
+use braidcast_sim::traffic::{Kind, Stamp};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -42,6 +42,13 @@ impl FrameLog {
         frame.packets += 1;
         frame.on_time += u32::from(delay <= self.deadline);
         frame.delay += delay;
+    }
+
+    /// The same, if there is a log, of the frame that a payload with a stamp belongs to.
+    pub(super) fn note_payload(log: &mut Option<Self>, now: Instant, payload: &[u8]) {
+        if let (Some(log), Some(Stamp { flow, kind, sent, .. })) = (log, Stamp::read(payload)) {
+            log.note(now, (sent, flow, kind));
+        }
     }
 
     /// Every frame, by the time at which it left the application.

@@ -89,13 +89,14 @@ impl Host {
         each!(self, it => it.window())
     }
 
-    /// The frames that its application sent over SCTP or DCCP, or those that came, if the scenario asks for a log.
+    /// The frames that its application sent over SCTP, DCCP or UDP, or those that came, if the scenario asks for a log.
     pub fn frame_log(&self) -> Option<&FrameLog> {
         match self {
             Self::SctpSender(host) => host.part().frame_log.as_ref(),
             Self::SctpReceiver(host) => host.part().frame_log.as_ref(),
             Self::Dccp(host) => host.frame_log.as_ref(),
-            Self::LiveSender(_) | Self::LiveReceiver(_) | Self::Plain(_) => None,
+            Self::Plain(host) => host.frame_log(),
+            Self::LiveSender(_) | Self::LiveReceiver(_) => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The simulator's own agents as hosts: TCP, and datagrams without any control.
 
+use super::frame_log::FrameLog;
 use super::jitter_buffers::JitterBuffers;
 use super::window::Window;
 use crate::scenario::{Agent, FlowSpec};
@@ -17,6 +18,8 @@ pub struct PlainHost {
     plan: Option<(Traffic, Rng, Instant)>,
     connection: Option<FlowId>,
     jitter_buffers: Option<JitterBuffers>,
+    /// The frames of datagrams that it sent, or that came.
+    frame_log: Option<FrameLog>,
 }
 
 impl PlainHost {
@@ -27,7 +30,14 @@ impl PlainHost {
             Agent::Udp | Agent::Sctp | Agent::Dccp | Agent::Live => Machinery::Sender(DatagramSender::default()),
         };
         let plan = Some((flow.traffic.source.clone(), rng.stream("traffic"), start));
-        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None, jitter_buffers: None }
+        Self {
+            agent,
+            window: Window::new(flow.traffic.warmup, duration),
+            plan,
+            connection: None,
+            jitter_buffers: None,
+            frame_log: log(flow),
+        }
     }
 
     /// The receiving end of such a flow.
@@ -45,6 +55,7 @@ impl PlainHost {
             plan: None,
             connection: None,
             jitter_buffers: flow.traffic.playout.map(JitterBuffers::new),
+            frame_log: log(flow),
         }
     }
 
@@ -80,6 +91,11 @@ impl PlainHost {
         self.jitter_buffers.as_ref()
     }
 
+    /// The frames of its datagrams, if the scenario asks for a log.
+    pub(super) const fn frame_log(&self) -> Option<&FrameLog> {
+        self.frame_log.as_ref()
+    }
+
     /// Bits in a second that came while the window was open; none for a sender.
     pub fn goodput(&self) -> Option<f64> {
         let (from, until) = (self.window.opens()?, self.window.closes()?);
@@ -93,6 +109,11 @@ impl PlainHost {
     }
 }
 
+/// A log of the frames of a flow of datagrams, if its scenario asks for one; TCP has no frames.
+fn log(flow: &FlowSpec) -> Option<FrameLog> {
+    (flow.traffic.log && flow.agent == Agent::Udp).then(|| FrameLog::new(flow.traffic.deadline))
+}
+
 impl Machine for PlainHost {
     type Event = core::convert::Infallible;
 
@@ -100,6 +121,9 @@ impl Machine for PlainHost {
         self.window.begin(now);
         if let Some(jitter_buffers) = self.jitter_buffers.as_mut().filter(|_| self.window.counts(now)) {
             jitter_buffers.arrive(now, datagram.payload);
+        }
+        if self.agent.as_sink().is_some() {
+            FrameLog::note_payload(&mut self.frame_log, now, datagram.payload);
         }
         self.agent.handle_datagram(now, datagram);
     }
@@ -109,7 +133,9 @@ impl Machine for PlainHost {
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        self.agent.poll_transmit(now, buf)
+        let transmit = self.agent.poll_transmit(now, buf)?;
+        FrameLog::note_payload(&mut self.frame_log, now, buf);
+        Some(transmit)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

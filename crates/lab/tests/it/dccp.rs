@@ -164,3 +164,22 @@ fn a_download_is_faster_with_dynamic_feedback() {
     let [standard, dynamic] = ["tfrc", "tfrc-dynamic-feedback"].map(|it| mean(&results, it, "main goodput"));
     assert!(dynamic > 1.02 * standard, "{standard} and {dynamic} kbit/s");
 }
+
+/// What a call has without any of this: every packet is on time, late or lost on the link, and nothing holds it back.
+#[test]
+fn a_conference_is_measured_over_udp_too() {
+    let text = TWO_CALLS
+        .replace("\"transfer\"", "\"conference\"")
+        .replace("\"g711:calls=2\"", "\"conference\"\nlog = true")
+        .replace("loss = \"1%\"", "loss = \"10%\"");
+    let (text, _) = text.split_once("[[variant]]\nname = \"ccid2\"").unwrap();
+    let results = run(text, 1);
+    for what in ["audio", "video"] {
+        let share = |came: &str| mean(&results, "udp", &format!("{what} {came}"));
+        let all = share("on time") + share("late") + share("loss");
+        assert!((all - 100.0).abs() < 1e-9, "{all} % of {what}");
+        assert!((7.0..13.0).contains(&share("loss")), "{} % of {what}", share("loss"));
+    }
+    let delay = mean(&results, "udp", "audio delay");
+    assert!((50.0..60.0).contains(&delay), "{delay} ms over a link of 50");
+}
