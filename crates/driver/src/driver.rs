@@ -6,16 +6,20 @@ use crate::tap::Tap;
 use crate::watch::{InterfaceChange, Watch};
 use braidcast_core::{Instant, LATE_WAKE, Machine, SocketId};
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Interest, Poll, Token};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
-use std::time::Duration;
 
+mod inputs;
 mod sockets;
+mod waiting;
 
+use inputs::Input;
+pub use inputs::{Direction, InputId};
 use sockets::OnOpen;
+use waiting::Waiting;
 
 const ALARM: Token = Token(0);
 const INTERRUPT: Token = Token(1);
@@ -66,19 +70,6 @@ impl Waker {
     }
 }
 
-/// A registered file descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct InputId(usize);
-
-/// What to wait for on a registered file descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// Until it can be read, or its other end was closed.
-    Read,
-    /// Until it can be written, or its other end was closed.
-    Write,
-}
-
 /// What one turn of the loop came to.
 enum Turn {
     Woke(Wake),
@@ -86,26 +77,6 @@ enum Turn {
     Again,
     /// There is nothing to do before the file descriptor is readable.
     Idle,
-}
-
-#[derive(Debug)]
-struct Input {
-    fd: RawFd,
-    interest: Interest,
-    /// A regular file, or another one that epoll cannot wait for because it never blocks.
-    always_ready: bool,
-    watch: InputWatch,
-    /// Reported ready, and not looked at again since.
-    reported: bool,
-}
-
-/// `true` if epoll watches an input.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum InputWatch {
-    On,
-    Paused,
-    /// Not before this time.
-    Rests(Instant),
 }
 
 /// Runs a [`Machine`] on real sockets and the real clock, in the caller's thread.
@@ -117,7 +88,7 @@ enum InputWatch {
 pub struct Driver {
     clock: Clock,
     poll: Poll,
-    events: Events,
+    waiting: Waiting,
     alarm: Alarm,
     sockets: BTreeMap<SocketId, Socket>,
     /// The socket opened last, or one before the first.
@@ -148,7 +119,7 @@ impl Driver {
         Ok(Self {
             clock,
             poll,
-            events: Events::with_capacity(64),
+            waiting: Waiting::new(),
             alarm,
             sockets: BTreeMap::new(),
             last_socket: u16::MAX,
@@ -206,82 +177,6 @@ impl Driver {
     /// How many transmits named a socket that is not open.
     pub fn misrouted(&self) -> u64 {
         self.misrouted
-    }
-
-    /// Waits for `fd` too: [`Wake::Input`] comes again and again for as long as it is ready, so
-    /// read or write some of it each time, say that it is [`drained`](Self::drained), or
-    /// [`pause`](Self::pause). Regular files are always ready.
-    ///
-    /// `fd` must stay open until [`unregister`](Self::unregister), and no other registered one may
-    /// be the same.
-    pub fn register(&mut self, fd: RawFd, direction: Direction) -> io::Result<InputId> {
-        let id = InputId(self.input_count);
-        let interest = match direction {
-            Direction::Read => Interest::READABLE,
-            Direction::Write => Interest::WRITABLE,
-        };
-        // epoll says EPERM of files that never block.
-        let always_ready = match self.poll.registry().register(&mut SourceFd(&fd), input_token(id), interest) {
-            Ok(()) => false,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => true,
-            Err(error) => return Err(error),
-        };
-        self.input_count += 1;
-        self.inputs.insert(id, Input { fd, interest, always_ready, watch: InputWatch::On, reported: false });
-        Ok(id)
-    }
-
-    /// Notes that `id` was read or written until it would have blocked. epoll reports by itself
-    /// when that changes and need not be asked again, which saves a system call each time.
-    pub fn drained(&mut self, id: InputId) {
-        if let Some(input) = self.inputs.get_mut(&id) {
-            input.reported = false;
-        }
-    }
-
-    /// Stops waiting for `id`, until [`resume`](Self::resume).
-    pub fn pause(&mut self, id: InputId) -> io::Result<()> {
-        let Some(input) = self.inputs.get_mut(&id) else { return Ok(()) };
-        self.wakes.retain(|wake| *wake != Wake::Input(id));
-        if input.watch == InputWatch::On && !input.always_ready {
-            self.poll.registry().deregister(&mut SourceFd(&input.fd))?;
-        }
-        input.watch = InputWatch::Paused;
-        input.reported = false;
-        Ok(())
-    }
-
-    /// Waits for `id` again.
-    pub fn resume(&mut self, id: InputId) -> io::Result<()> {
-        let Some(input) = self.inputs.get_mut(&id) else { return Ok(()) };
-        if input.watch != InputWatch::On && !input.always_ready {
-            self.poll.registry().register(&mut SourceFd(&input.fd), input_token(id), input.interest)?;
-        }
-        input.watch = InputWatch::On;
-        Ok(())
-    }
-
-    /// Waits for `id` again at `until`, as network cards moderate their interrupts: what comes
-    /// before is read together then. Does nothing for one that is [paused](Self::pause).
-    pub fn rest(&mut self, id: InputId, until: Instant) -> io::Result<()> {
-        let Some(input) = self.inputs.get_mut(&id) else { return Ok(()) };
-        if input.watch == InputWatch::Paused || input.always_ready {
-            return Ok(());
-        }
-        if input.watch == InputWatch::On {
-            self.wakes.retain(|wake| *wake != Wake::Input(id));
-            self.poll.registry().deregister(&mut SourceFd(&input.fd))?;
-        }
-        input.watch = InputWatch::Rests(until);
-        input.reported = false;
-        Ok(())
-    }
-
-    /// Stops waiting for `id` for good; call it before the file is closed.
-    pub fn unregister(&mut self, id: InputId) -> io::Result<()> {
-        self.pause(id)?;
-        self.inputs.remove(&id);
-        Ok(())
     }
 
     /// Turns SIGINT, SIGTERM and SIGHUP into [`Wake::Interrupt`], for the whole process. One within
@@ -369,23 +264,28 @@ impl Driver {
         may_wait: bool,
     ) -> io::Result<Turn> {
         let mut now = self.now();
-        if machine.poll_timeout().is_some_and(|at| now.since(at) > LATE_WAKE) {
+        if is_late(machine, now) {
             *fed |= self.read_first(machine)?;
             now = self.now();
         }
         *fed |= handle_due_timer(machine, now);
         let more = self.flush(machine, now)?;
+        let rested = self.end_rests(now);
         if let Some(wake) = self.wakes.pop_front() {
             return Ok(Turn::Woke(wake));
         }
-        let deadline = [machine.poll_timeout(), until, self.end_rests(now)?].into_iter().flatten().min();
+        let deadline = [machine.poll_timeout(), until, rested].into_iter().flatten().min();
         let busy = *fed || more || self.sockets.values().any(Socket::is_readable);
         let busy = busy || deadline.is_some_and(|at| at <= now);
         self.wait(busy, may_wait, deadline)?;
         let now = self.now();
+        self.end_rests(now);
         *fed |= self.receive(machine, now);
-        if *fed {
+        // If this process did not run for a while, the next turn reads on before its timers.
+        if *fed || !is_late(machine, now) {
             *fed |= handle_due_timer(machine, now);
+        }
+        if *fed {
             self.flush(machine, now)?;
         }
         if let Some(wake) = self.wakes.pop_front() {
@@ -397,7 +297,7 @@ impl Driver {
         if *fed {
             return Ok(Turn::Woke(Wake::Machine));
         }
-        Ok(if busy || !self.events.is_empty() { Turn::Again } else { Turn::Idle })
+        Ok(if busy || !self.waiting.ready.is_empty() { Turn::Again } else { Turn::Idle })
     }
 
     /// This process did not run for a while: what came meanwhile goes to the machine before its
@@ -442,18 +342,12 @@ impl Driver {
     /// Polls once, and notes what is ready; waits only if it `may_wait` and is not `busy`.
     fn wait(&mut self, busy: bool, may_wait: bool, deadline: Option<Instant>) -> io::Result<()> {
         let always_ready = self.renew_inputs()?;
-        let busy = busy || always_ready;
-        if !busy && let Some(at) = deadline {
-            self.alarm.ring_by(at)?;
+        if !self.look(busy || always_ready, may_wait, deadline)? {
+            return Ok(());
         }
-        match self.poll.poll(&mut self.events, (busy || !may_wait).then_some(Duration::ZERO)) {
-            Ok(()) => {}
-            // A signal. Its pipe is seen in the next turn.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(error),
-        }
-        for event in &self.events {
-            match event.token() {
+        for place in 0..self.waiting.ready.len() {
+            let event = self.waiting.ready[place];
+            match event.token {
                 ALARM => self.alarm.rang(),
                 WAKER if self.wakes.contains(&Wake::Called) => {}
                 WAKER => self.wakes.push_back(Wake::Called),
@@ -482,10 +376,10 @@ impl Driver {
                 token @ Token(number) => {
                     let id = u16::try_from(number - FIRST_SOCKET).map(SocketId);
                     let Some(socket) = id.ok().and_then(|id| self.sockets.get_mut(&id)) else { continue };
-                    if event.is_readable() || event.is_error() {
+                    if event.readable {
                         socket.set_readable();
                     }
-                    if socket.is_blocked() && event.is_writable() {
+                    if socket.is_blocked() && event.writable {
                         socket.send_backlog();
                         if !socket.is_blocked() {
                             let fd = socket.raw_fd();
@@ -496,42 +390,6 @@ impl Driver {
             }
         }
         Ok(())
-    }
-
-    /// Watches again the inputs that have rested for long enough; when the next one has.
-    fn end_rests(&mut self, now: Instant) -> io::Result<Option<Instant>> {
-        let mut next = None;
-        for (&id, input) in &mut self.inputs {
-            match input.watch {
-                InputWatch::Rests(until) if until <= now => {
-                    let token = input_token(id);
-                    self.poll.registry().register(&mut SourceFd(&input.fd), token, input.interest)?;
-                    input.watch = InputWatch::On;
-                }
-                InputWatch::Rests(until) => next = Some(next.map_or(until, |at: Instant| at.min(until))),
-                InputWatch::On | InputWatch::Paused => {}
-            }
-        }
-        Ok(next)
-    }
-
-    /// Asks epoll anew about the inputs that it reported, since it reports edges and callers want
-    /// levels. Returns `true` if one of the inputs is always ready.
-    fn renew_inputs(&mut self) -> io::Result<bool> {
-        let mut always_ready = false;
-        for (&id, input) in &mut self.inputs {
-            if input.watch != InputWatch::On {
-                continue;
-            }
-            if input.always_ready {
-                always_ready = true;
-                self.wakes.push_back(Wake::Input(id));
-            } else if input.reported {
-                input.reported = false;
-                self.poll.registry().reregister(&mut SourceFd(&input.fd), input_token(id), input.interest)?;
-            }
-        }
-        Ok(always_ready)
     }
 
     /// Reads one batch from each readable socket. Returns `true` if the machine got anything.
@@ -568,6 +426,11 @@ impl AsRawFd for Driver {
     }
 }
 
+/// Returns `true` if a timer was due for so long that this process did not run meanwhile.
+fn is_late<M: Machine>(machine: &M, now: Instant) -> bool {
+    machine.poll_timeout().is_some_and(|at| now.since(at) > LATE_WAKE)
+}
+
 /// Returns `true` if a timer was due.
 fn handle_due_timer<M: Machine>(machine: &mut M, now: Instant) -> bool {
     let due = machine.poll_timeout().is_some_and(|at| at <= now);
@@ -579,10 +442,6 @@ fn handle_due_timer<M: Machine>(machine: &mut M, now: Instant) -> bool {
 
 fn socket_token(id: SocketId) -> Token {
     Token(FIRST_SOCKET + usize::from(id.0))
-}
-
-fn input_token(id: InputId) -> Token {
-    Token(FIRST_INPUT + id.0)
 }
 
 #[cfg(test)]

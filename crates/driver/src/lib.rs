@@ -10,6 +10,7 @@
 mod async_driver;
 mod bind;
 mod clock;
+mod datagrams;
 mod driver;
 pub mod http;
 mod links;
@@ -25,6 +26,7 @@ mod watch;
 pub use async_driver::{AsyncDriver, ReadyFd};
 pub use bind::{Bind, BindError, Carrier};
 pub use clock::Clock;
+pub use datagrams::{Batch, DatagramReader, DatagramWriter};
 pub use driver::{Direction, Driver, InputId, Wake, Waker};
 pub use links::{Link, LinkChange, LinkTrouble, Links, LinksError, Target, Via};
 pub use signal::interrupt_flag;

@@ -410,7 +410,7 @@ impl Slots {
         Self { bytes: vec![0; RECEIVE_SLOT * BATCH_SIZE], meta: [RecvMeta::default(); BATCH_SIZE] }
     }
 
-    fn receive(
+    pub(crate) fn receive(
         &mut self,
         read: impl FnOnce(&mut [IoSliceMut<'_>], &mut [RecvMeta]) -> io::Result<usize>,
     ) -> io::Result<usize> {
@@ -420,7 +420,7 @@ impl Slots {
         read(&mut bufs, &mut self.meta)
     }
 
-    fn filled(&self, count: usize) -> impl Iterator<Item = (&RecvMeta, &[u8])> {
+    pub(crate) fn filled(&self, count: usize) -> impl Iterator<Item = (&RecvMeta, &[u8])> {
         let slots = self.bytes.chunks_exact(RECEIVE_SLOT);
         self.meta.iter().zip(slots).take(count).map(|(meta, slot)| (meta, &slot[..meta.len.min(slot.len())]))
     }
@@ -453,7 +453,7 @@ fn remember_source(sources: &mut BTreeMap<SocketAddr, (IpAddr, Heard)>, remote: 
 }
 
 /// Prepares the socket for batches, ECN and path MTU discovery.
-fn offload_state(socket: &RawSocket) -> io::Result<UdpSocketState> {
+pub(crate) fn offload_state(socket: &RawSocket) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(UdpSockRef::from(socket))?;
     without_timestamps(socket)?;
     Ok(state)
@@ -473,7 +473,12 @@ fn without_timestamps(socket: &RawSocket) -> io::Result<()> {
 }
 
 /// Sets an option whose value is a number.
-fn set_option(socket: &RawSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+pub(crate) fn set_option(
+    socket: &RawSocket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     let len = size_of_val(&value) as libc::socklen_t;
     // SAFETY: `value` is a live c_int and `len` its size, which is all that setsockopt reads through
     // the pointer, and it keeps neither. The descriptor is open for as long as `socket` is borrowed.

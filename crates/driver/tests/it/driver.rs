@@ -243,6 +243,31 @@ fn an_input_that_rests_is_reported_afterwards() {
 }
 
 #[test]
+fn after_its_rest_an_input_is_looked_at_whether_anything_came_or_not() {
+    let (mut driver, ..) = bound("127.0.0.1:0");
+    let (mut near, mut far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    let input = driver.register(near.as_raw_fd(), Direction::Read).unwrap();
+    let mut buf = [0; 9];
+    for came in [3, 0, 2, 0] {
+        far.write_all(&buf[..came]).unwrap();
+        let rested = driver.now() + Duration::from_millis(3);
+        driver.rest(input, rested).unwrap();
+        let until = driver.now() + Duration::from_secs(5);
+        assert_eq!(driver.drive(&mut Idle, Some(until)).unwrap(), Wake::Input(input));
+        assert!(driver.now() >= rested);
+        assert_eq!(near.read(&mut buf).unwrap_or_default(), came);
+    }
+    // One that was read to its end, and does not rest again, is reported once there is more.
+    driver.drained(input);
+    let until = driver.now() + Duration::from_millis(5);
+    assert_eq!(driver.drive(&mut Idle, Some(until)).unwrap(), Wake::Until);
+    far.write_all(b"a").unwrap();
+    let until = driver.now() + Duration::from_secs(5);
+    assert_eq!(driver.drive(&mut Idle, Some(until)).unwrap(), Wake::Input(input));
+}
+
+#[test]
 fn a_regular_file_is_always_ready() {
     let (mut driver, ..) = bound("127.0.0.1:0");
     let file = std::fs::File::open("/proc/self/exe").unwrap();
