@@ -15,6 +15,18 @@ use std::collections::BTreeMap;
 /// SCTP port of both ends unless they say otherwise.
 const PORT: u16 = 9899;
 
+/// The default of the longest slice: a tick of a kernel at 250 Hz, which is a tenth of a video frame
+/// at 25 Hz and eight datagrams at 20 Mbit/s.
+pub const SLICE: Duration = Duration::from_millis(4);
+/// Slices in a latency, at least: a packet leaves early by 2 % of it at most, 4 ms of 200 ms.
+const SLICES_OF_LATENCY: u32 = 50;
+
+/// The slices in which a stream of this `latency` is read and handed out: `longest`, or less if the
+/// latency is short. 4 ms are used from a latency of 200 ms on.
+pub fn slice_of(longest: Duration, latency: Duration) -> Duration {
+    longest.min(latency / SLICES_OF_LATENCY)
+}
+
 /// How to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderOptions {
@@ -183,6 +195,10 @@ pub struct ReceiverOptions {
     /// Bytes that one output holds at most, unless it is one plain message. Default: 7 packets of 188 bytes, which fit
     /// into a datagram.
     pub output_size: usize,
+    /// What is due within this time is handed out together, up to that much early and never late. It is
+    /// less if the latency is short ([`slice_of`]). What is behind a gap leaves when it is due. 0: all
+    /// does. Default: [`SLICE`], 4 ms.
+    pub slice: Duration,
     /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
     /// Default: 64 MiB.
     pub buffer: usize,
@@ -224,6 +240,7 @@ impl Default for ReceiverOptions {
             keep: false,
             log: false,
             output_size: 7 * 188,
+            slice: SLICE,
             buffer: 64 << 20,
             give_up: None,
             security: None,
@@ -266,6 +283,13 @@ pub(crate) fn knock(transport: &mut Options) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slices_are_a_fiftieth_of_the_latency_at_most() {
+        let ms = Duration::from_millis;
+        assert_eq!([50, 200, 5000].map(|latency| slice_of(SLICE, ms(latency))), [ms(1), SLICE, SLICE]);
+        assert_eq!(slice_of(Duration::ZERO, ms(500)), Duration::ZERO);
+    }
 
     #[test]
     fn a_reliable_session_has_no_queue_and_one_with_a_code_waits_longer() {

@@ -1,5 +1,6 @@
 //! The receiver's buffer: packets wait here, in the order of the input, until they are due.
 
+use crate::options::slice_of;
 use crate::wire::{Bytes, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::{NULL_PACKET, PACKET, Packet};
@@ -7,8 +8,6 @@ use braidcast_media::{Kind, Run};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-/// Packets due within this time go at once, so that a wake-up hands out more than one.
-const SLACK: Duration = Duration::from_millis(2);
 /// A unit due later than its latency from now, by this much, is of a clock that jumped.
 const TOO_EARLY: Duration = Duration::from_secs(2);
 /// So late a unit that others need is handed out all the same: the buffer of a player bridges as much.
@@ -99,6 +98,11 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Playout {
     release: Release,
+    /// What is due within the same slice leaves at its beginning, so that a wake-up hands out more
+    /// than one packet; and no longer one than this.
+    longest_slice: Duration,
+    /// As the latency of what came last allows, ns; 0: each packet when it is due.
+    slice: u64,
     waiting: BTreeMap<u64, Waiting>,
     slots: Vec<Slot>,
     free: Vec<usize>,
@@ -120,6 +124,8 @@ impl Playout {
     pub(crate) fn new(release: Release) -> Self {
         Self {
             release,
+            longest_slice: Duration::ZERO,
+            slice: 0,
             waiting: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -135,6 +141,11 @@ impl Playout {
     /// An empty buffer of a reliable stream that goes on with packet `index`.
     pub(crate) fn in_order_from(index: u64) -> Self {
         Self { next_index: index, ..Self::new(Release::InOrder) }
+    }
+
+    /// The same, which hands out in slices no longer than `longest`.
+    pub(crate) fn in_slices(self, longest: Duration) -> Self {
+        Self { longest_slice: longest, ..self }
     }
 
     /// Nothing more will come: what there is leaves now.
@@ -235,6 +246,7 @@ impl Playout {
             }
             runs_left += 1;
         }
+        self.slice = u64::try_from(slice_of(self.longest_slice, latency).as_nanos()).unwrap_or_default();
         self.held += SLOT_COST + buffer.len() + runs_left * RUN_COST;
         self.slots[id] = Slot {
             bytes: buffer,
@@ -269,7 +281,7 @@ impl Playout {
         out.clear();
         self.at_entry = false;
         while let Some((index, head)) = self.head() {
-            if !self.in_turn(index) && self.head_due(offset).is_none_or(|due| due > now + SLACK) {
+            if !self.in_turn(index) && self.head_due(offset).is_none_or(|due| self.leaves(index, due) > now) {
                 break;
             }
             let slot = &self.slots[head.slot];
@@ -286,7 +298,7 @@ impl Playout {
             self.at_entry |= entry;
             let wanted = u32::try_from(room.max(1)).unwrap_or(u32::MAX).min(head.count);
             // The first packet may leave; the later ones of its run are due later.
-            let due = |n: &u32| slot.due(index + u64::from(*n), offset) <= now + SLACK;
+            let due = |n: &u32| self.slice_of(slot.due(index + u64::from(*n), offset)) <= now;
             let count =
                 if self.release == Release::OnTime { 1 + (1..wanted).take_while(due).count() as u32 } else { wanted };
             for n in 0..count as usize {
@@ -306,7 +318,23 @@ impl Playout {
     /// When [`poll`](Self::poll) next has something; the origin of time if it has already.
     pub(crate) fn next_due(&self, offset: i64) -> Option<Instant> {
         let (index, _) = self.head()?;
-        if self.in_turn(index) { Some(Instant::ZERO) } else { self.head_due(offset) }
+        if self.in_turn(index) {
+            return Some(Instant::ZERO);
+        }
+        self.head_due(offset).map(|due| self.leaves(index, due))
+    }
+
+    /// When packet `index`, which is due at `due`, leaves: with the others of its slice. Behind a gap it
+    /// does not leave early, as what is missing may still come in time.
+    fn leaves(&self, index: u64, due: Instant) -> Instant {
+        if index <= self.next_index { self.slice_of(due) } else { due }
+    }
+
+    /// The beginning of the slice that `due` falls into. They are the same for all streams, which so
+    /// share a wake-up.
+    fn slice_of(&self, due: Instant) -> Instant {
+        let nanos = due.as_nanos();
+        Instant::from_nanos(nanos - nanos.checked_rem(self.slice).unwrap_or_default())
     }
 
     /// The clock of the sender jumped by `nanos`: what waits stays due when it was.

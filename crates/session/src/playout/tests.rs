@@ -55,6 +55,43 @@ fn packets_leave_evenly_spread_over_the_time_of_their_capture() {
 }
 
 #[test]
+fn what_is_due_in_the_same_slice_leaves_together_early_and_never_late() {
+    let mut playout = Playout::new(Release::OnTime).in_slices(Duration::from_millis(4));
+    // Due at 502 to 512 ms, one each millisecond, with nothing before them that may still come.
+    let unit = UnitHeader { latency: 500_000, ..header(2, 10) };
+    insert(&mut playout, 60, &unit, 0, 11);
+    let mut left = Vec::new();
+    for expected in [500, 504, 508, 512] {
+        let at = playout.next_due(0).unwrap();
+        assert_eq!(at, Instant::from_millis(expected));
+        assert_eq!(leave(&mut playout, expected - 1), [], "{expected}");
+        left.push(leave(&mut playout, expected));
+    }
+    assert_eq!(left, [vec![0, 1], vec![2, 3, 4, 5], vec![6, 7, 8, 9], vec![10]]);
+}
+
+#[test]
+fn what_is_behind_a_gap_leaves_no_earlier_than_it_is_due() {
+    let mut playout = Playout::new(Release::OnTime).in_slices(Duration::from_millis(4));
+    let unit = |captured| UnitHeader { latency: 500_000, ..header(captured, 0) };
+    insert(&mut playout, 0, &unit(0), 0, 1);
+    insert(&mut playout, 0, &unit(3), 2, 1);
+    assert_eq!(leave(&mut playout, 500), [0]);
+    assert_eq!(playout.next_due(0), Some(Instant::from_millis(503)));
+    assert_eq!(insert(&mut playout, 501, &unit(2), 1, 1), Arrival::OnTime, "due at 502");
+    assert_eq!(leave(&mut playout, 501), [1, 2]);
+}
+
+#[test]
+fn a_short_latency_has_short_slices() {
+    let mut playout = Playout::new(Release::OnTime).in_slices(Duration::from_millis(4));
+    let unit = UnitHeader { latency: 20_000, ..header(1, 0) };
+    insert(&mut playout, 0, &unit, 0, 1);
+    let at = playout.next_due(0).unwrap();
+    assert_eq!(at, Instant::from_nanos(20_800_000), "21 ms, in slices of 400 µs");
+}
+
+#[test]
 fn units_that_were_interleaved_are_interleaved_again() {
     let mut playout = Playout::new(Release::OnTime);
     insert(&mut playout, 0, &header(10, 0), 2, 1);

@@ -231,10 +231,11 @@ impl Receiver {
         let key = self.key_of(guest.id);
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.security = standing.as_ref().map(SecurityReport::from);
+        let how = (self.options.early, self.options.slice);
         let back = match &mut channel.stream {
             Some(stream) if stream.identity != hello.identity || stream.key != key => {
                 let old = stream.id.filter(|old| *old != guest.id);
-                let counts = stream.succeed(Stream::new(now, guest.id, &hello, key, self.options.early));
+                let counts = stream.succeed(Stream::new(now, guest.id, &hello, key, how));
                 channel.restart(&counts);
                 if let Some(association) = old.and_then(|old| self.endpoint.association_mut(old)) {
                     association.abort(now, Farewell::Silent.words());
@@ -262,7 +263,7 @@ impl Receiver {
                 true
             }
             None => {
-                channel.begin(now, Stream::new(now, guest.id, &hello, key, self.options.early));
+                channel.begin(now, Stream::new(now, guest.id, &hello, key, how));
                 let Hello { identity, name, reliable, size, .. } = hello;
                 self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size, key })));
                 self.events.push_back((Some(id), Event::Connected));

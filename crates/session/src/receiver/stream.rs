@@ -87,6 +87,8 @@ pub(crate) struct Stream {
     /// What was left of the stream whose place this one took; it goes first.
     remains: Option<Playout>,
     early: bool,
+    /// The longest slice that is handed out.
+    slice: Duration,
     partial: BTreeMap<u32, Partial>,
     plain_seen: bool,
     /// Of the last unit.
@@ -101,7 +103,13 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(now: Instant, id: AssociationId, hello: &Hello, key: Option<Fingerprint>, early: bool) -> Self {
+    pub(crate) fn new(
+        now: Instant,
+        id: AssociationId,
+        hello: &Hello,
+        key: Option<Fingerprint>,
+        (early, slice): (bool, Duration),
+    ) -> Self {
         let release = match (hello.reliable, early) {
             (true, _) => Release::InOrder,
             (false, true) => Release::Early,
@@ -121,9 +129,10 @@ impl Stream {
             addresses: Vec::new(),
             before: hello.before,
             clock: PeerClock::default(),
-            playout: Playout::new(release),
+            playout: Playout::new(release).in_slices(slice),
             remains: None,
             early,
+            slice,
             partial: BTreeMap::new(),
             plain_seen: false,
             latency: None,
@@ -152,7 +161,7 @@ impl Stream {
             let counts = core::mem::take(&mut self.account).counts;
             let progress = core::mem::take(&mut self.progress);
             let paths = core::mem::take(&mut self.paths);
-            *self = Self { progress, paths, ..Self::new(now, id, hello, self.key, self.early) };
+            *self = Self { progress, paths, ..Self::new(now, id, hello, self.key, (self.early, self.slice)) };
             counts
         })
     }
