@@ -403,6 +403,18 @@ pub(crate) fn latency(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The slices in which what comes is read and what is due handed out. Longer ones are what nobody
+/// waits for without noticing.
+pub(crate) fn slice(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_millis(20);
+    match parse::duration(text) {
+        _ if text == "0" => Ok(Duration::ZERO),
+        Ok(time) if time <= LONGEST => Ok(time),
+        Ok(_) => Err("a slice is 20ms at most; 0 turns slices off".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// `FILE`, `-`, `udp://HOST:PORT` or `srt://HOST:PORT`.
 pub(crate) fn input(text: &str) -> Result<Input, String> {
     if let Some(neighbour) = srt(text) {

@@ -23,6 +23,7 @@ mod demo;
 mod encode;
 #[cfg(target_os = "linux")]
 mod ends;
+mod fifo;
 #[cfg(target_os = "linux")]
 mod key;
 #[cfg(target_os = "linux")]

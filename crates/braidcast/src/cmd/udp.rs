@@ -6,7 +6,7 @@ use super::resolve::resolve;
 use crate::args::media::{Local, UdpMedia};
 use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
-use braidcast_driver::Interfaces;
+use braidcast_driver::{Batch, DatagramReader, DatagramWriter, Interfaces};
 use braidcast_gateway::rtp;
 use rustix::net::{netdevice, sockopt};
 use std::io;
@@ -19,15 +19,15 @@ const TS_PACKET: usize = 188;
 const TS_DATAGRAM: usize = 7 * TS_PACKET;
 
 /// Datagrams from somewhere.
-pub(crate) struct UdpInput(UdpSocket);
+pub(crate) struct UdpInput(DatagramReader);
 
 /// Datagrams to somewhere.
 pub(crate) struct UdpOutput {
-    socket: UdpSocket,
+    socket: DatagramWriter,
     /// Longest datagram of transport stream, whole packets.
     size: usize,
     unsent: u64,
-    /// What puts them into RTP, and the packet that it makes.
+    /// What puts them into RTP, and the packets that it makes.
     rtp: Option<(rtp::Sender, Vec<u8>)>,
 }
 
@@ -54,7 +54,8 @@ impl UdpInput {
             }
             _ => addr,
         };
-        Self::bind(addr, here.as_ref()).map(Self).map_err(|e| {
+        let socket = Self::bind(addr, here.as_ref()).and_then(|socket| DatagramReader::new(socket.into()));
+        socket.map(Self).map_err(|e| {
             Failure::new(
                 format!("cannot listen on {media}: {e}"),
                 "the address must be one of this machine and the port free: udp://127.0.0.1:PORT, or udp://:PORT for all",
@@ -76,20 +77,12 @@ impl UdpInput {
             }
             _ => {}
         }
-        socket.set_nonblocking(true)?;
         Ok(socket)
     }
 
-    /// The next datagram, if one is there.
-    pub(crate) fn receive(&self, buf: &mut [u8]) -> io::Result<Option<usize>> {
-        loop {
-            match self.0.recv(buf) {
-                Ok(len) => return Ok(Some(len)),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
+    /// Hands the datagrams that are there to `take`, or a batch of them.
+    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8])) -> io::Result<Batch> {
+        self.0.receive(take)
     }
 }
 
@@ -112,7 +105,7 @@ impl UdpOutput {
         Ok(Self { socket, size, unsent: 0, rtp })
     }
 
-    fn connect(addr: SocketAddr, here: Option<&Here>, ttl: Option<u8>) -> io::Result<UdpSocket> {
+    fn connect(addr: SocketAddr, here: Option<&Here>, ttl: Option<u8>) -> io::Result<DatagramWriter> {
         let any = if addr.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         // A source address chooses the interface of IPv4's groups too; IPv6's have a scope.
         let socket = UdpSocket::bind((here.map_or(any, |here| here.addr), 0))?;
@@ -130,8 +123,7 @@ impl UdpOutput {
             (Some(ttl), false, false) => sockopt::set_ipv6_unicast_hops(&socket, Some(ttl))?,
         }
         socket.connect(addr)?;
-        socket.set_nonblocking(true)?;
-        Ok(socket)
+        DatagramWriter::new(socket.into())
     }
 
     /// Sends `bytes`, cut at packet boundaries if they are more than a datagram of transport stream. Nobody listening
@@ -143,20 +135,15 @@ impl UdpOutput {
             self.unsent += 1;
             return;
         }
-        let size = if whole { self.size } else { usize::from(u16::MAX) };
-        for payload in bytes.chunks(size) {
-            let datagram = match &mut self.rtp {
-                Some((rtp, packet)) => {
-                    rtp.write(now, payload, packet);
-                    &packet[..]
-                }
-                None => payload,
-            };
-            // An ICMP error that came meanwhile is reported once in place of sending.
-            if self.socket.send(datagram).is_err() && self.socket.send(datagram).is_err() {
-                self.unsent += 1;
+        let size = if whole { self.size } else { bytes.len() };
+        self.unsent += match &mut self.rtp {
+            None => self.socket.send(bytes, size),
+            Some((rtp, packets)) => {
+                packets.clear();
+                bytes.chunks(size).for_each(|payload| rtp.write(now, payload, packets));
+                self.socket.send(packets, size + rtp::HEADER)
             }
-        }
+        };
     }
 
     /// Datagrams that the system did not take.
@@ -200,13 +187,14 @@ mod tests {
     fn a_group_is_joined_and_sent_to_on_the_interface_that_is_named_in_datagrams_of_the_length_asked_for() {
         let media = |text: &str, direction| udp(text, direction).unwrap().unwrap();
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let input = UdpInput::open(&media(&format!("udp://239.255.77.1:{port}?localaddr=lo"), Direction::In)).unwrap();
+        let mut input =
+            UdpInput::open(&media(&format!("udp://239.255.77.1:{port}?localaddr=lo"), Direction::In)).unwrap();
         let to = format!("udp://239.255.77.1:{port}?localaddr=127.0.0.1&pkt_size=400&ttl=1");
         let mut output = UdpOutput::open(&media(&to, Direction::Out)).unwrap();
         output.send(Instant::ZERO, &[0x47; 3 * TS_PACKET]);
-        let (mut buf, mut lengths) = ([0; 2000], Vec::new());
+        let mut lengths = Vec::new();
         for _ in 0..200 {
-            lengths.extend(input.receive(&mut buf).unwrap());
+            input.receive(|datagram| lengths.push(datagram.len())).unwrap();
             if lengths.len() == 2 {
                 break;
             }

@@ -183,6 +183,52 @@ fn a_pipe_that_is_faster_than_its_own_clock_is_held_back() {
     assert!(std::fs::read(dir.path().join("out.ts")).unwrap() == clip, "not the same bytes");
 }
 
+#[test]
+fn what_is_read_and_put_out_in_slices_comes_whole_in_order_and_not_before_its_time() {
+    const DATAGRAM: usize = 7 * 188;
+    let dir = tempfile::tempdir().unwrap();
+    let clip = std::fs::read(transport_stream(dir.path(), 2)).unwrap();
+    let latency = Duration::from_millis(400);
+    let [port, input, output] = free_ports();
+    let player = udp(output);
+    let receiver =
+        Running::start(dir.path(), &format!("receive {port} udp://127.0.0.1:{output}")).wait_for("listening");
+    let args = format!("send udp://127.0.0.1:{input} --to 127.0.0.1:{port} --latency 400ms");
+    let sender = Running::start(dir.path(), &args).wait_for("connected");
+    let whole = clip.len();
+    let played = std::thread::spawn(move || {
+        let (mut came, mut times, mut buf) = (Vec::new(), Vec::new(), [0; 2000]);
+        while came.len() < whole {
+            let len = player.recv(&mut buf).unwrap();
+            times.push((came.len(), now()));
+            came.extend_from_slice(&buf[..len]);
+        }
+        (came, times)
+    });
+    // As encoders send them: some datagrams at once, and then a pause.
+    let source = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut sent = Vec::new();
+    for frame in clip.chunks(5 * DATAGRAM) {
+        for datagram in frame.chunks(DATAGRAM) {
+            sent.push(now());
+            source.send_to(datagram, ("127.0.0.1", input)).unwrap();
+        }
+        pause(Duration::from_millis(6));
+    }
+    // What completes the last frame is its end.
+    pause(Duration::from_millis(200));
+    sender.interrupt();
+    sender.finish().says(0, &["stopping"]);
+    receiver.finish().says(0, &[]);
+    let (came, times) = played.join().unwrap();
+    assert!(came == clip, "not the same bytes");
+    for (at, played) in times {
+        // A slice of 4 ms early, and as a frame's packets are spread evenly over the time that it took.
+        let least = sent[at / DATAGRAM] + latency - Duration::from_millis(4 + 20);
+        assert!(played >= least, "byte {at} is {:?} too early", least - played);
+    }
+}
+
 /// Insists that ffmpeg finds nothing wrong in `file`.
 fn decodes_without_error(file: &std::path::Path) {
     let args = ["-nostdin", "-v", "error", "-xerror", "-i"];

@@ -196,6 +196,7 @@ mod tests {
         let (mut tx, mut rx) = (Sender::new(&mut Rng::from_seed(3)), Receiver::new());
         let mut buf = Vec::new();
         for n in 0..100 {
+            buf.clear();
             tx.write(ms(n), &[n as u8; 7 * 188], &mut buf);
             rx.take(ms(n), &buf);
         }

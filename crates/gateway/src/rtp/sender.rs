@@ -14,9 +14,9 @@ impl Sender {
         Self { sequence: rng.u32() as u16, source: rng.u32() }
     }
 
-    /// Writes the packet that carries `payload`, which leaves at `now`, in place of what is in `buf`.
+    /// Writes the packet that carries `payload`, which leaves at `now`, behind what is in `buf`:
+    /// [`HEADER`](super::HEADER) bytes and the payload.
     pub fn write(&mut self, now: Instant, payload: &[u8], buf: &mut Vec<u8>) {
-        buf.clear();
         let ticks = u128::from(now.as_nanos()) * 90_000 / 1_000_000_000;
         Header::of_ts(self.sequence, ticks as u32, self.source).write(buf);
         buf.extend_from_slice(payload);

@@ -8,7 +8,7 @@ use crate::cmd::udp::UdpInput;
 use crate::failure::{Outcome, broken};
 use crate::out::live::Live;
 use braidcast_core::Instant;
-use braidcast_driver::{Direction, Driver, InputId};
+use braidcast_driver::{Batch, Direction, Driver, InputId};
 use braidcast_gateway::rtp;
 use braidcast_gateway::srt::{ConnectionId, Ended, Event, StreamId};
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Datagrams that are read before what is due is looked at again.
+/// Datagrams that are read, or a few more, before what is due is looked at again.
 const BURST: usize = 256;
-/// Longest UDP payload.
-const DATAGRAM: usize = 65_536;
+/// What an error counts as.
+const NOTHING: Batch = Batch { datagrams: 0, more: false };
 /// RTP says nothing of its end: after such a silence its sender is gone, as with SRT.
 const SILENT: Duration = Duration::from_secs(5);
 /// More than any latency of SRT: all that came is due by then.
@@ -50,7 +50,6 @@ struct Rtmp {
 struct Rtp {
     socket: UdpInput,
     machine: rtp::Receiver,
-    buf: Vec<u8>,
     count: u32,
     present: Option<ConnectionId>,
     told: bool,
@@ -233,20 +232,17 @@ impl Rtmp {
 
 impl Rtp {
     fn new(socket: UdpInput) -> Self {
-        let buf = vec![0; DATAGRAM];
         let (machine, heard) = (rtp::Receiver::new(), Instant::ZERO);
-        Self { socket, machine, buf, count: 0, present: None, told: false, packets: 0, heard }
+        Self { socket, machine, count: 0, present: None, told: false, packets: 0, heard }
     }
 
     fn tend(&mut self, now: Instant) -> bool {
-        let mut more = true;
-        for _ in 0..BURST {
+        let (mut more, mut read) = (true, 0);
+        let Self { socket, machine, .. } = self;
+        while more && read < BURST {
             // An ICMP error of what others sent is none of ours.
-            let Ok(Some(len)) = self.socket.receive(&mut self.buf) else {
-                more = false;
-                break;
-            };
-            self.machine.take(now, &self.buf[..len]);
+            let batch = socket.receive(|datagram| machine.take(now, datagram)).unwrap_or(NOTHING);
+            (more, read) = (batch.more, read + batch.datagrams);
         }
         let packets = self.machine.counts().packets;
         if packets > self.packets {

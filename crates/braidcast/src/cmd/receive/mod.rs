@@ -45,6 +45,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use words::in_words;
 
+/// What is handed to an output at once: as many datagrams of seven packets of transport stream as one
+/// system call sends.
+const OUTPUT: usize = 49 * 7 * 188;
 /// Time to wait for a lost sender without `--keep`, unless --give-up sets another.
 const GIVE_UP: Duration = Duration::from_secs(300);
 /// Interval at which the dates in the list of keys are checked.
@@ -141,6 +144,8 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
         early: args.early,
+        slice: args.slice,
+        output_size: OUTPUT,
         keep: args.keep,
         log: log.is_some(),
         give_up,

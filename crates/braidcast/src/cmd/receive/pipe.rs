@@ -1,5 +1,6 @@
 //! An output whose reader may be slow, or go and come back: stdout or a named pipe.
 
+use crate::cmd::fifo;
 use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
 use braidcast_driver::{Direction, Driver, InputId};
@@ -14,6 +15,8 @@ use std::time::Duration;
 const MAX_WAITING: usize = 8 << 20;
 /// Bytes that a writable pipe takes at least without blocking (`PIPE_BUF`, pipe(7)).
 const PIECE: usize = 4096;
+/// What is written at once to a pipe that never waits: what it holds (pipe(7)).
+const MOST: usize = 64 << 10;
 /// How often a named pipe without a reader is tried.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -23,6 +26,8 @@ pub(super) struct Pipe {
     /// Path to open it at again; `None` for stdout, which cannot be reopened.
     path: Option<PathBuf>,
     open: Option<(File, InputId)>,
+    /// It says that it is full in place of waiting for its reader.
+    never_waits: bool,
     retry_at: Instant,
     waiting: Vec<u8>,
     /// How much of `waiting` is written already.
@@ -34,7 +39,10 @@ impl Pipe {
     /// Stdout, whose file this is.
     pub(super) fn stdout(file: File, driver: &mut Driver) -> io::Result<Self> {
         let mut pipe = Self::closed("stdout".into(), None);
-        pipe.register(file, driver)?;
+        // Other programs have it too, whom it may not keep from waiting.
+        let ours = fifo::writer(&file);
+        pipe.never_waits = ours.is_some();
+        pipe.register(ours.unwrap_or(file), driver)?;
         Ok(pipe)
     }
 
@@ -44,7 +52,16 @@ impl Pipe {
     }
 
     const fn closed(name: String, path: Option<PathBuf>) -> Self {
-        Self { name, path, open: None, retry_at: Instant::ZERO, waiting: Vec::new(), written: 0, armed: false }
+        Self {
+            name,
+            path,
+            open: None,
+            never_waits: false,
+            retry_at: Instant::ZERO,
+            waiting: Vec::new(),
+            written: 0,
+            armed: false,
+        }
     }
 
     fn register(&mut self, file: File, driver: &mut Driver) -> io::Result<()> {
@@ -64,6 +81,7 @@ impl Pipe {
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         // Without a reader it says so at once (ENXIO, fifo(7)).
         let Ok(file) = OpenOptions::new().write(true).custom_flags(flags).open(path) else { return Ok(false) };
+        self.never_waits = true;
         self.register(file, driver).map_err(|e| self.failure(&e))?;
         self.arm(driver).map_err(|e| self.failure(&e))?;
         Ok(true)
@@ -89,8 +107,14 @@ impl Pipe {
         self.open.is_some()
     }
 
+    /// Writes as much of `bytes` as there is room for; the rest waits. An error comes with what is
+    /// written next.
     pub(super) fn write(&mut self, driver: &mut Driver, bytes: &[u8]) -> Outcome {
-        self.waiting.extend_from_slice(bytes);
+        let mut rest = bytes;
+        if let Some((file, _)) = self.open.as_mut().filter(|_| self.never_waits && self.waiting.is_empty()) {
+            rest = &bytes[file.write(bytes).unwrap_or_default()..];
+        }
+        self.waiting.extend_from_slice(rest);
         self.arm(driver).map_err(|e| self.failure(&e))
     }
 
@@ -132,11 +156,12 @@ impl Pipe {
         self.written = 0;
     }
 
-    /// Writes no more than a pipe takes for sure: stdout is shared with other programs, so it cannot be made
-    /// non-blocking.
+    /// Writes what waits, but if it might have to wait no more than a pipe takes for sure: a terminal or a socket
+    /// that is shared with other programs cannot be made non-blocking.
     fn write_piece(&mut self) -> io::Result<()> {
         let Some((file, _)) = &mut self.open else { return Ok(()) };
-        let end = self.waiting.len().min(self.written + PIECE);
+        let most = if self.never_waits { MOST } else { PIECE };
+        let end = self.waiting.len().min(self.written + most);
         match file.write(&self.waiting[self.written..end]) {
             Ok(n) => self.written += n,
             Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}

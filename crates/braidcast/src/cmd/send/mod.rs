@@ -145,9 +145,9 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     };
     let mut driver = common::driver()?;
     let (source, told, encoder) = match feed {
-        Feed::Input(input) => (Source::open(input, &mut driver, args.reliable, args.latency)?, None, None),
+        Feed::Input(input) => (Source::open(input, &mut driver, args.reliable, args.latency, args.slice)?, None, None),
         Feed::Encoder { name, stream, told, encoder } => {
-            (Source::live(name, stream, &mut driver, args.latency)?, Some(told), Some(encoder))
+            (Source::live(name, stream, &mut driver, args.latency, args.slice)?, Some(told), Some(encoder))
         }
     };
     let reliable = args.reliable || source.goes_freely();

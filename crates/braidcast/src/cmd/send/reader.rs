@@ -1,6 +1,7 @@
 //! What an input's bytes come from: a file, a pipe, UDP, RTP, or a neighbour.
 
 use crate::args::values;
+use crate::cmd::fifo;
 use crate::cmd::neighbour::{Neighbour, Role};
 use crate::cmd::udp::UdpInput;
 use crate::failure::{Failure, Outcome};
@@ -18,8 +19,11 @@ pub(super) const PLAIN_MESSAGE: usize = 16 * 1024;
 /// An open file descriptor, and what is done with its bytes.
 pub(super) enum Reader {
     File(File),
-    /// Stdin if it is a pipe or a terminal.
+    /// A pipe that never makes us wait.
     Pipe(File),
+    /// One that does, and so is read only when the driver says that something is there: a terminal, a
+    /// device.
+    Slow(File),
     Udp(UdpInput),
     Rtp(UdpInput, Box<rtp::Receiver>),
     Neighbour(Box<Neighbour>),
@@ -38,7 +42,7 @@ impl Reader {
                 if kind.is_dir() {
                     return Err(Failure::new(format!("{} is a folder", path.display()), "give a file in it"));
                 }
-                Ok(if kind.is_file() { Self::File(file) } else { Self::Pipe(file) })
+                Ok(if kind.is_file() { Self::File(file) } else { Self::pipe(file) })
             }
             values::Input::Stdin => {
                 let fail = |e: io::Error| {
@@ -50,7 +54,7 @@ impl Reader {
                 // Its own handle: std's has a buffer that the driver cannot see into.
                 let file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(fail)?);
                 let is_file = file.metadata().map_err(fail)?.file_type().is_file();
-                Ok(if is_file { Self::File(file) } else { Self::Pipe(file) })
+                Ok(if is_file { Self::File(file) } else { Self::pipe(file) })
             }
             values::Input::Udp(address) if address.rtp => {
                 UdpInput::open(address).map(|socket| Self::Rtp(socket, Box::default()))
@@ -62,11 +66,16 @@ impl Reader {
         }
     }
 
+    /// What comes through `pipe`.
+    pub(super) fn pipe(pipe: File) -> Self {
+        fifo::reader(&pipe).map_or(Self::Slow(pipe), Self::Pipe)
+    }
+
     /// Where the boundaries between its messages come from.
     pub(super) const fn framing(&self) -> Framing {
         match self {
             Self::Udp(_) | Self::Rtp(..) | Self::Neighbour(_) => Framing::Datagrams,
-            Self::File(_) | Self::Pipe(_) => Framing::Stream(PLAIN_MESSAGE),
+            Self::File(_) | Self::Pipe(_) | Self::Slow(_) => Framing::Stream(PLAIN_MESSAGE),
         }
     }
 
@@ -74,7 +83,7 @@ impl Reader {
     pub(super) fn register(&self, driver: &mut Driver) -> Outcome<Option<InputId>> {
         let fd = match self {
             Self::File(_) => return Ok(None),
-            Self::Pipe(file) => file.as_raw_fd(),
+            Self::Pipe(file) | Self::Slow(file) => file.as_raw_fd(),
             Self::Udp(socket) | Self::Rtp(socket, _) => socket.as_raw_fd(),
             Self::Neighbour(neighbour) => neighbour.as_raw_fd(),
         };

@@ -8,9 +8,9 @@ use braidcast_core::Instant;
 use braidcast_driver::{Driver, InputId};
 use braidcast_media::ts::Codec;
 use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Timing, Unit};
-use braidcast_session::Identity;
+use braidcast_session::{Identity, slice_of};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,15 +18,10 @@ use super::reader::{PLAIN_MESSAGE, Reader, broken};
 use super::recording::{AHEAD, Recording};
 use super::throttle::Throttle;
 
-/// What is read at once from a file or pipe.
-const READ: usize = 64 * 1024;
-/// The same of a pipe whose content goes as it comes: little, so that a stream that is held back comes evenly.
-const READ_LIVE: usize = 8 * 1024;
-/// How often datagrams that come one closely behind another are read, at most. It is nothing to a
-/// latency of tenths of a second, and at 20 Mbit/s saves seven wake-ups of eight.
-const READ_INTERVAL: Duration = Duration::from_millis(4);
-/// Longest UDP payload.
-const DATAGRAM: usize = 65_536;
+mod reading;
+
+use reading::READ;
+
 /// Part of the latency after which what is there of a frame that is long in coming goes.
 const PATIENCE: u32 = 4;
 /// At most, and at least.
@@ -45,7 +40,9 @@ pub(super) struct Source {
     /// Set while the driver waits for the input; files are read whenever there is room.
     token: Option<InputId>,
     paused: bool,
-    /// Datagrams were read until there was none.
+    /// The driver said that there is something to read, and not all of it is read.
+    ready: bool,
+    /// All that was there is read.
     drained: bool,
     play: Play,
     units: Input,
@@ -59,8 +56,12 @@ pub(super) struct Source {
     /// The last unit was handed out.
     ended: bool,
     last_read: Instant,
-    /// Datagrams follow each other within [`READ_INTERVAL`] or little more.
+    /// How often what comes closely one behind another is read, at most.
+    slice: Duration,
+    /// More than one piece comes in a slice.
     dense: bool,
+    /// Bytes that were read of a pipe since it last rested.
+    run: usize,
 }
 
 /// At which speed the input goes.
@@ -76,7 +77,14 @@ enum Play {
 
 impl Source {
     /// Opens `input`. `reliable`: bytes go as they are, as fast as there is room.
-    pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool, latency: Duration) -> Outcome<Self> {
+    /// What comes closely one behind another is read each `slice`, or more often as `latency` asks.
+    pub(super) fn open(
+        input: &values::Input,
+        driver: &mut Driver,
+        reliable: bool,
+        latency: Duration,
+        slice: Duration,
+    ) -> Outcome<Self> {
         if reliable && matches!(input, values::Input::Neighbour(_)) {
             return Err(Failure::usage(
                 format!("{input} is live: it cannot wait until everything is delivered"),
@@ -84,7 +92,7 @@ impl Source {
             ));
         }
         let mut source = Self::of(input.to_string(), Reader::open(input, driver.now())?, driver, reliable)?;
-        source.set_patience(latency);
+        source.set_latency(latency, slice);
         if matches!(source.reader, Reader::File(_)) {
             if let values::Input::File(path) = input {
                 source.path = Some(path.clone());
@@ -104,28 +112,39 @@ impl Source {
             token: reader.register(driver)?,
             reader,
             paused: false,
+            ready: false,
             drained: false,
             play: if reliable { Play::Freely } else { Play::AsItComes(None) },
             units: Input::new(if reliable { Format::Plain } else { Format::Auto }, framing),
             stuck: None,
-            buf: vec![0; READ.max(DATAGRAM)],
+            buf: vec![0; READ],
             read_all: false,
             finished: false,
             ended: false,
             last_read: Instant::ZERO,
+            slice: Duration::ZERO,
             dense: false,
+            run: 0,
         })
     }
 
     /// What a program of ours writes in real time into `pipe`.
-    pub(super) fn live(name: String, pipe: File, driver: &mut Driver, latency: Duration) -> Outcome<Self> {
-        let mut source = Self::of(name, Reader::Pipe(pipe), driver, false)?;
-        source.set_patience(latency);
+    pub(super) fn live(
+        name: String,
+        pipe: File,
+        driver: &mut Driver,
+        latency: Duration,
+        slice: Duration,
+    ) -> Outcome<Self> {
+        let mut source = Self::of(name, Reader::pipe(pipe), driver, false)?;
+        source.set_latency(latency, slice);
         Ok(source)
     }
 
     /// A live frame that is longer in coming than a part of the latency goes in parts. Recorded ones are read ahead.
-    fn set_patience(&mut self, latency: Duration) {
+    fn set_latency(&mut self, latency: Duration, slice: Duration) {
+        // What goes as fast as there is room comes as fast as it can.
+        self.slice = if self.goes_freely() { Duration::ZERO } else { slice_of(slice, latency) };
         self.units.set_patience((latency / PATIENCE).clamp(LEAST_PATIENCE, MOST_PATIENCE));
     }
 
@@ -253,9 +272,10 @@ impl Source {
         match (&self.reader, &self.play) {
             (_, Play::Recording(_)) => self.play_on(now),
             (Reader::File(_), _) => self.read_bytes(now),
+            (Reader::Pipe(_), _) => self.read_pipe(now),
             // Read when the driver says that it can be, so that reading never waits.
-            (Reader::Pipe(_), _) => Ok(false),
-            (Reader::Udp(_), _) => self.read_datagram(now),
+            (Reader::Slow(_), _) => Ok(false),
+            (Reader::Udp(_), _) => self.read_datagrams(now),
             (Reader::Rtp(..), _) => self.read_rtp(now),
             (Reader::Neighbour(_), _) => Ok(self.read_neighbour(now)),
         }
@@ -297,82 +317,6 @@ impl Source {
         }
     }
 
-    /// Reads a piece of a byte stream, or its end; there may always be more.
-    fn read_bytes(&mut self, now: Instant) -> Outcome<bool> {
-        let len = self.read_stream()?;
-        self.last_read = now;
-        if len > 0 {
-            self.take(now, len);
-        }
-        self.refuse_container()?;
-        Ok(true)
-    }
-
-    /// A file format that comes through a pipe, to be sent live, is refused: one loss makes useless what is behind it.
-    fn refuse_container(&self) -> Outcome {
-        let Some(container) = self.units.container().filter(|_| !matches!(self.play, Play::Freely)) else {
-            return Ok(());
-        };
-        Err(Failure::new(
-            format!("{} is {}, not MPEG-TS: it would not survive a single loss", self.name, container.name()),
-            "make a stream of it: ffmpeg -i - -c copy -f mpegts - | braidcast send - …; or send it whole with --reliable",
-        ))
-    }
-
-    fn read_datagram(&mut self, now: Instant) -> Outcome<bool> {
-        let Reader::Udp(socket) = &self.reader else { return Ok(false) };
-        let len = socket.receive(&mut self.buf).map_err(|e| broken(&self.name, &e))?;
-        self.drained = len.is_none();
-        if len.is_some() && now > self.last_read {
-            self.dense = now.since(self.last_read) < 2 * READ_INTERVAL;
-            self.last_read = now;
-        }
-        // Without data too: units that wait for more must not wait for ever.
-        self.take(now, len.unwrap_or(0));
-        Ok(len.is_some())
-    }
-
-    /// Reads a datagram, and takes what is in order by now. Returns `true` if there may be more.
-    fn read_rtp(&mut self, now: Instant) -> Outcome<bool> {
-        let Reader::Rtp(socket, rtp) = &mut self.reader else { return Ok(false) };
-        let len = socket.receive(&mut self.buf).map_err(|e| broken(&self.name, &e))?;
-        if let Some(len) = len {
-            rtp.take(now, &self.buf[..len]);
-        }
-        self.drained = len.is_none();
-        let (mut payload, mut any) = (Vec::new(), false);
-        while let Some(came) = rtp.deliver(now, &mut payload) {
-            any = true;
-            self.units.push(came, &payload);
-            self.dense = now.since(self.last_read) < 2 * READ_INTERVAL;
-            self.last_read = now;
-        }
-        if len.is_none() {
-            self.units.push(now, &[]);
-        }
-        Ok(len.is_some() || any)
-    }
-
-    /// Takes what is due from a neighbour, as of when it was due. Returns `true` if there may be more.
-    fn read_neighbour(&mut self, now: Instant) -> bool {
-        let Reader::Neighbour(neighbour) = &mut self.reader else { return false };
-        let more = neighbour.tend(now);
-        let mut any = false;
-        while let Some(delivered) = neighbour.deliver(now, &mut self.buf) {
-            self.units.push(delivered.due, &self.buf);
-            any = true;
-        }
-        self.drained = !more;
-        if any {
-            self.dense = now.since(self.last_read) < 2 * READ_INTERVAL;
-            self.last_read = now;
-        } else {
-            // Units that wait for more must not wait for ever.
-            self.units.push(now, &[]);
-        }
-        more || any
-    }
-
     /// Says what happened to a neighbour.
     pub(super) fn tell(&mut self, live: &Live) {
         if let Reader::Neighbour(neighbour) = &mut self.reader {
@@ -391,7 +335,8 @@ impl Source {
         }
         self.units.push(now, &self.buf[..len]);
         let stats = self.units.stats();
-        if let (Play::AsItComes(throttle), Reader::Pipe(_), Format::Ts) = (&mut self.play, &self.reader, stats.format) {
+        let pipe = matches!(self.reader, Reader::Pipe(_) | Reader::Slow(_));
+        if let (Play::AsItComes(throttle), true, Format::Ts) = (&mut self.play, pipe, stats.format) {
             // What made it known goes as it came.
             throttle.insert(Throttle::new(stats.packet_bytes)).take(now, &self.buf[..len], |_| {});
         }
@@ -412,26 +357,13 @@ impl Source {
         if let Play::AsItComes(Some(throttle)) = &self.play { throttle.next() } else { None }
     }
 
-    /// Reads into the buffer and notes the end.
-    fn read_stream(&mut self) -> Outcome<usize> {
-        let live = matches!((&self.reader, &self.play), (Reader::Pipe(_), Play::AsItComes(_)));
-        let (Reader::File(file) | Reader::Pipe(file)) = &mut self.reader else { return Ok(0) };
-        loop {
-            match file.read(&mut self.buf[..if live { READ_LIVE } else { READ }]) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(broken(&self.name, &e)),
-                Ok(len) => {
-                    self.read_all |= len == 0;
-                    return Ok(len);
-                }
-            }
-        }
-    }
-
     /// The driver says that `id` can be read.
     pub(super) fn on_ready(&mut self, now: Instant, id: InputId) -> Outcome {
-        if self.token == Some(id) && !self.read_all && matches!(self.reader, Reader::Pipe(_)) {
-            self.read_bytes(now)?;
+        if self.token == Some(id) && !self.read_all {
+            self.ready = true;
+            if matches!(self.reader, Reader::Slow(_)) {
+                self.read_bytes(now)?;
+            }
         }
         Ok(())
     }
@@ -450,7 +382,7 @@ impl Source {
         if std::mem::take(&mut self.drained)
             && let Some(token) = self.token
         {
-            let until = self.last_read + READ_INTERVAL;
+            let until = self.last_read + self.slice;
             if self.dense && until > now {
                 driver.rest(token, until).map_err(|e| broken(&self.name, &e))?;
             } else {
