@@ -4,7 +4,7 @@
 //! knows SCTP by one port, and DCCP not at all. The UDP ports are in the name of the interface, of
 //! which each path has one.
 
-use super::background::{BATCH, Background, BackgroundFile, lock};
+use super::background::{About, Background, BackgroundFile, lock};
 use super::plain::Plain;
 use super::purpose::Purposes;
 use crate::failure::{Failure, Outcome};
@@ -16,10 +16,13 @@ use braidcast_trace::{Captured, Direction, InterfaceId, PcapWriter, Ports, Proto
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// Bytes that go to the thread at once.
+const BATCH: usize = 64 * 1024;
 /// Packets wait no longer than this for others to go along.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// Paths that have an interface each; those beyond share one.
@@ -27,12 +30,12 @@ const MOST_INTERFACES: usize = 256;
 
 /// A capture that is being written.
 pub(crate) struct PcapFile {
-    background: Background,
+    background: Background<Vec<u8>>,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    file: Arc<BackgroundFile>,
+    file: Arc<BackgroundFile<Vec<u8>>>,
     protocol: Protocol,
     state: Mutex<State>,
 }
@@ -65,7 +68,8 @@ impl PcapFile {
     /// Makes the file anew, and begins it.
     /// `decrypted`: with what encrypted packets hold, for nobody but the user.
     pub(crate) fn create(path: &Path, protocol: Protocol, now: Instant, decrypted: bool) -> Outcome<Self> {
-        let background = Background::create(path, "capture", "--pcap", decrypted)?;
+        let about = About { what: "capture", flag: "--pcap", private: decrypted, unit: "batches of 64 KiB" };
+        let background = Background::create(path, about, |file, batch: Vec<u8>| file.write_all(&batch))?;
         let writer = PcapWriter::of(protocol, Vec::new(), Ports::Real);
         let writer = writer.map_err(|e| Failure::new(format!("cannot begin the capture: {e}"), "leave out --pcap"))?;
         let state = Mutex::new(State {
@@ -230,10 +234,10 @@ impl State {
         let _ = self.writer.packet(&captured);
     }
 
-    fn hand_over(&mut self, file: &BackgroundFile, now: Instant) {
+    fn hand_over(&mut self, file: &BackgroundFile<Vec<u8>>, now: Instant) {
         if self.writer.get_mut().len() >= BATCH || now.since(self.handed) >= LONGEST_WAIT {
             self.handed = now;
-            file.hand_over(core::mem::take(self.writer.get_mut()));
+            file.hand_over(core::mem::take(self.writer.get_mut()), 1);
         }
     }
 }
