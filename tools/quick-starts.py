@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Follows the quick starts of docs/start word by word in a clean Debian 12 that has no compiler, only the packages they ask for.
 
-    tools/quick-starts.py [--deb FILE] [--wheel FILE] [--only stream,tunnel,lab,python]
+    tools/quick-starts.py [--deb FILE] [--wheel FILE] [--only stream,relay,many,tunnel,lab,python]
 
 The commands are read from the pages; a block that is neither run nor listed below is an error. Field and home are network namespaces with
 three links between them (wlan0 and wwan0 5 and 3 Mbit/s, wwan1 2 Mbit/s). There is no camera: the root has an `ffmpeg` that puts a test
@@ -26,7 +26,14 @@ BUILD = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target")).resolv
 ROOT = pathlib.Path(os.environ.get("BRAIDCAST_ROOT", BUILD / "dist" / "quick-starts")).resolve()
 LOGS = BUILD / "dist" / "quick-starts-logs"
 # What the pages show without asking for it to be typed.
-SHOWN = {("stream", "3. In the field: send", 1): "what the sender prints"}
+SHOWN = {
+    ("stream", "3. In the field: send", 1): "what the sender prints",
+    ("relay", "Who may use the relay", 1): "a line of a list; the test puts the fingerprint there",
+    ("many", "Who may send and who may watch", 1): "lines of a list; the test puts the fingerprints there",
+    ("many", "As a service", 0): "settings of a unit, and there is no systemd",
+    ("many", "As a service", 1): "the same",
+    ("many", "As a service", 2): "there are no containers in the root",
+}
 CAMERA = """#!/bin/sh
 # There is no camera and no microphone here: a test video and a tone take their place.
 for argument; do
@@ -238,7 +245,7 @@ def prepare(deb):
     camera = ROOT / "usr/local/bin/ffmpeg"
     camera.write_text(CAMERA)
     camera.chmod(0o755)
-    (ROOT / "etc/hosts").write_text("127.0.0.1 localhost\n10.9.0.2 home.example there.example\n")
+    (ROOT / "etc/hosts").write_text("127.0.0.1 localhost\n10.9.0.2 home.example there.example relay.example hub.example\n")
     run("mount", "-t", "proc", "proc", ROOT / "proc")
     networks()
     shutil.copy(deb, ROOT / "home")
@@ -300,6 +307,87 @@ def stream():
     both.stop(signal.SIGTERM)
     here, there = ((ROOT / "home" / name).stat().st_size for name in ("clip.ts", "out.ts"))
     check(there > 0.9 * here, f"out.ts has {there} of {here} bytes")
+    page.all_used()
+
+
+def seconds_of(place, file):
+    return float(do(place, f"ffprobe -v error -show_entries format=duration -of csv=p=0 {file}").splitlines()[-1])
+
+
+def fed(command):
+    """A command that sends `camera.ts`: the clip at its own speed, as a camera makes it."""
+    return "ffmpeg -loglevel error -re -i clip.ts -c copy -f mpegts - | " + command.replace("camera.ts", "-")
+
+
+def relay():
+    page = Page("relay")
+    shutil.copy2(ROOT / "home/clip.ts", ROOT / "field/clip.ts")
+    rented = Running("home", page("1. On the rented machine: relay"))
+    time.sleep(1)
+
+    def through(receive, file):
+        receiver = Running("home", receive)
+        wait_for(receiver, "braid:")
+        ticket = re.search(r"braid:\S+", receiver.text())[0]
+        (ROOT / "field/ticket.txt").write_text(ticket + "\n")
+        do("field", fed(page("3. In the field: send")), 60)
+        receiver.stop()
+        (got,) = (ROOT / "home").glob(file)
+        check(seconds_of("home", got.name) > 10, f"{got.name} came through the relay")
+
+    through(page("2. At home: receive"), "show.ts")
+    make, last = page("A ticket that lasts").splitlines()
+    do("home", make)
+    through(last, "show-2*.ts")
+    [path.unlink() for path in (ROOT / "home").glob("show*")]
+    rented.stop()
+    fingerprint = do("home", page("Who may use the relay")).split()[-1]
+    rights = page("Who may use the relay", 1).split("… ")[-1]
+    (ROOT / "home/receivers.txt").write_text(f"{fingerprint} {rights}")
+    rented = Running("home", page("Who may use the relay", 2))
+    time.sleep(1)
+    through(page("2. At home: receive").replace("show.ts", "show.ts --relay-key relay.key"), "show.ts")
+    rented.stop()
+    (ROOT / "home/show.ts").unlink()
+    page.all_used()
+
+
+def many():
+    page = Page("many")
+    shutil.copy2(ROOT / "home/clip.ts", ROOT / "field/clip.ts")
+    do("home", page("1. Make a key"))
+    shutil.copy2(ROOT / "home/stream.key", ROOT / "field/stream.key")
+    send = fed(page("3. In the field: send"))
+    receive = page("4. Anywhere: receive")
+
+    def serve(hub, send, *receivers):
+        """A hub, receivers in both places, and a camera; each receiver has the stream to its end."""
+        hub = Running("home", hub)
+        wait_for(hub, "serving at")
+        all = [Running(place, command) for place, command in receivers]
+        time.sleep(2)
+        do("field", send, 60)
+        time.sleep(2)
+        for (place, command), receiver in zip(receivers, all):
+            receiver.stop()
+            file = re.search(r"\w+\.ts", command)[0]
+            check(seconds_of(place, file) > 10, f"{place}: {file} came by the hub")
+            (ROOT / place / file).unlink()
+        hub.stop()
+
+    serve(page("2. On the rented machine: the hub"), send, ("home", receive), ("field", receive), ("field", receive.replace("show", "second")))
+    named = receive.replace("show.ts", "show.ts --name cam1")
+    serve(page("Several cameras"), send.replace("send -", "send - --name cam1"), ("field", named))
+    (ROOT / "home/cam1.ts").unlink()
+    keys = {}
+    for place in ("home", "field"):
+        keys[place] = do(place, page("Who may send and who may watch")).split()[-1]
+    names = re.findall(r"… (\w+.*)$", page("Who may send and who may watch", 1), re.M)
+    (ROOT / "home/receivers.txt").write_text(f"{keys['field']} {names[0]}\n")
+    (ROOT / "home/cameras.txt").write_text(f"{keys['field']} cam1\n")
+    own = f"--identity own.key --peer-key {keys['home']}"
+    by_key = lambda command: command.replace("--key-file stream.key", own)
+    serve(page("Who may send and who may watch", 2), by_key(send), ("field", by_key(receive)))
     page.all_used()
 
 
@@ -376,7 +464,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deb", help="the package; by default the newest of target/dist")
     parser.add_argument("--wheel", help="the Python package; by default that of `make python-test`")
-    parser.add_argument("--only", default="stream,tunnel,lab,python", help="which pages")
+    parser.add_argument("--only", default="stream,relay,many,tunnel,lab,python", help="which pages")
     args = parser.parse_args()
     if os.geteuid() != 0:
         die("needs root, for namespaces and the clean system")
@@ -393,7 +481,7 @@ def main():
         die("there is no wheel: make python-test; or name other pages with --only")
     try:
         prepare(deb)
-        for name, follow in [("stream", stream), ("tunnel", tunnel), ("lab", lab), ("python", lambda: python(wheel))]:
+        for name, follow in [("stream", stream), ("relay", relay), ("many", many), ("tunnel", tunnel), ("lab", lab), ("python", lambda: python(wheel))]:
             if name in pages:
                 say(f"docs/start/{name}.md")
                 follow()

@@ -3,8 +3,8 @@
 
 use braidcast_media::{Kind, Packets};
 use braidcast_session::wire::{
-    MAX_PACKETS, Message, check_name, write_clock, write_feedback, write_given_up, write_hello, write_start,
-    write_unit, write_welcome, write_written,
+    MAX_PACKETS, Message, check_name, write_ask, write_clock, write_feedback, write_given_up, write_hello,
+    write_start, write_unit, write_welcome, write_written,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -62,6 +62,11 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(Message::Written(written)) => {
             write_written(&mut out, &written);
             assert_eq!(Message::parse(&out), Ok(Message::Written(written)));
+        }
+        Ok(Message::Ask(ask)) => {
+            assert!(ask.name.is_empty() || check_name(&ask.name).is_ok());
+            write_ask(&mut out, &ask);
+            assert_eq!(Message::parse(&out), Ok(Message::Ask(ask)));
         }
         Err(error) => drop(error.to_string()),
     }

@@ -46,11 +46,19 @@ pub enum Farewell {
     Succeeded,
     /// The other end measures networks, and takes no streams.
     Measures,
+    /// Who sends has no stream of the name that a receiver asked for. Which there are may follow the words.
+    NoSuchStream,
+    /// The list of who serves streams does not let this receiver have one, or no longer.
+    NotForYou,
+    /// Receivers call here, and what called is none.
+    NoAsk,
+    /// Who serves a stream ended with it.
+    Over,
 }
 
 impl Farewell {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Busy,
         Self::UnknownName,
         Self::Full,
@@ -69,6 +77,10 @@ impl Farewell {
         Self::Served,
         Self::Succeeded,
         Self::Measures,
+        Self::NoSuchStream,
+        Self::NotForYou,
+        Self::NoAsk,
+        Self::Over,
     ];
 
     /// The words that travel.
@@ -92,18 +104,32 @@ impl Farewell {
             Self::Served => "busy: the sender sends to another receiver",
             Self::Succeeded => "replaced: silent while another receiver called",
             Self::Measures => "this is braidcast perf, and the other end is not",
+            Self::NoSuchStream => "no stream of this name is sent here",
+            Self::NotForYou => "the list of who may have this stream does not have the receiver's key",
+            Self::NoAsk => "receivers call here (`braidcast receive --from`), and the other end is none",
+            Self::Over => "the stream that is served here has ended",
         }
     }
 
     /// Returns `true` if there is nothing to come back for.
     pub const fn is_final(self) -> bool {
-        !matches!(self, Self::GoingDown | Self::Full)
+        !matches!(self, Self::GoingDown | Self::Full | Self::NoSuchStream)
     }
 
     /// Returns `true` if this end was set up wrongly for that one: by its key, its name or its
     /// version, or as that is no receiver.
     pub const fn is_mismatch(self) -> bool {
-        matches!(self, Self::UnknownName | Self::NoHello | Self::Version | Self::NotPermitted | Self::Measures)
+        matches!(
+            self,
+            Self::UnknownName | Self::NoHello | Self::Version | Self::NotPermitted | Self::Measures | Self::NoAsk
+        )
+    }
+
+    /// What the peer said in full, with what follows the words of a farewell; `None` if it said none.
+    pub fn said(reason: &CloseReason) -> Option<&str> {
+        let CloseReason::AbortedByPeer(cause) = reason else { return None };
+        let words = Self::of(reason)?.words();
+        cause.find(words).and_then(|at| cause.get(at..)).map(|said| said.trim_end_matches('"'))
     }
 
     /// What the peer said at the end of an association; `None` if it ended by itself or otherwise.

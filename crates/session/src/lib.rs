@@ -24,6 +24,9 @@
 //! on from there, and is done when that is written and flushed ([`Receiver::written`],
 //! [`Receiver::flushed`]).
 //!
+//! A [`Server`] hands what a receiver takes on to many: each is a receiver that dials, with its own
+//! paths, latency and repairs.
+//!
 //! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP.
 
 mod account;
@@ -40,6 +43,7 @@ mod receiver;
 mod redundancy;
 mod report;
 mod sender;
+mod serve;
 mod start_error;
 mod tell;
 pub mod tunnel;
@@ -56,4 +60,5 @@ pub use receiver::{ChannelId, Permit, Receiver};
 pub use redundancy::Redundancy;
 pub use report::{PathReport, Report, SecurityReport};
 pub use sender::Sender;
+pub use serve::{Beside, ClientId, Entitled, Pieces, Server, ServerEvent, ServerOptions};
 pub use start_error::StartError;

@@ -48,6 +48,25 @@ struct Video {
     parts: u16,
 }
 
+/// What the place of a unit among the frames depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shape {
+    pub(crate) kind: Kind,
+    pub(crate) reference: bool,
+    pub(crate) continues: bool,
+    pub(crate) more: bool,
+    pub(crate) pid: u16,
+    pub(crate) bytes: u32,
+}
+
+impl From<&Unit> for Shape {
+    fn from(unit: &Unit) -> Self {
+        let Unit { kind, reference, continues, more, pid, ref bytes, .. } = *unit;
+        let bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        Self { kind, reference, continues, more, pid, bytes }
+    }
+}
+
 /// A unit's place among the frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
@@ -69,10 +88,16 @@ impl Frames {
         }
     }
 
+    /// The number of the frame that came last of an elementary stream.
+    pub(crate) fn latest(&self, pid: u16) -> Option<u64> {
+        self.0.get(&pid).map(|video| video.latest.id)
+    }
+
     /// Returns the place of the unit with this number, which was [adopted](Self::adopt), goes in `parts` messages, and
     /// is to be shown at `due`.
-    pub(crate) fn next(&mut self, sequence: u64, unit: &Unit, parts: u16, due: Option<Instant>) -> Place {
-        let bytes = u32::try_from(unit.bytes.len()).unwrap_or(u32::MAX);
+    pub(crate) fn next(&mut self, sequence: u64, unit: impl Into<Shape>, parts: u16, due: Option<Instant>) -> Place {
+        let unit = unit.into();
+        let bytes = unit.bytes;
         // At least a packet of what is still to come.
         let more = if unit.more { PACKET as u32 } else { 0 };
         let alone = Frame::alone(sequence, unit.pid, bytes.saturating_add(more), due);

@@ -218,6 +218,15 @@ pub struct ReceiverOptions {
     /// [`security`](Self::security) that lets in who has one of them. Default: `None`, keys say
     /// nothing of names.
     pub permits: Option<BTreeMap<Fingerprint, Permit>>,
+    /// What comes of live streams is kept for [`Receiver::take_pieces`](crate::Receiver::take_pieces).
+    /// Default: no.
+    pub pieces: bool,
+    /// Of a receiver that dials: what the stream is called that it wants, as
+    /// [`check_name`](crate::wire::check_name) has it. Default: empty, the only one that there is.
+    pub name: String,
+    /// Of a receiver that dials who serves a stream to many: time from the output there to the output
+    /// here, 1 µs to 71 minutes. Default: `None`, as it is set there.
+    pub latency: Option<Duration>,
     /// Who is told of what happens inside, in the transport too. Default: nobody.
     pub events: Tracer,
 }
@@ -248,6 +257,9 @@ impl Default for ReceiverOptions {
             hold: false,
             admission: Admission::One,
             permits: None,
+            pieces: false,
+            name: String::new(),
+            latency: None,
             events: Tracer::default(),
         }
     }

@@ -2,11 +2,13 @@
 //!
 //! A message parses as a whole or not at all, and what parses is consistent: as many bytes as its runs call for.
 
+mod ask;
 mod given_up;
 mod opening;
 mod packed;
 mod unit;
 
+pub use ask::{Ask, write_ask};
 pub use given_up::write_given_up;
 pub use opening::{
     Hello, MAX_NAME, SESSION_VERSION, Start, Welcome, Written, check_name, write_hello, write_start, write_welcome,
@@ -14,7 +16,7 @@ pub use opening::{
 };
 pub use packed::Packed;
 pub use unit::{Bytes, MAX_PACKETS, NULLS_PER_PACKET, Runs, UnitHeader, write_unit};
-pub(crate) use unit::{RUN, UNIT_HEADER, literal_nulls};
+pub(crate) use unit::{RUN, UNIT_HEADER, literal_nulls, redirect, renumber};
 
 use braidcast_core::{Reader, Truncated, Writer};
 use braidcast_media::Kind;
@@ -136,6 +138,8 @@ pub enum Message<'a> {
     Start(Start),
     /// What the receiver has written.
     Written(Written),
+    /// Which stream a receiver wants.
+    Ask(Ask),
 }
 
 impl<'a> Message<'a> {
@@ -161,6 +165,7 @@ impl<'a> Message<'a> {
             opening::WELCOME => Ok(Self::Welcome(opening::parse_welcome(reader)?)),
             opening::START => Ok(Self::Start(opening::parse_start(reader)?)),
             opening::WRITTEN => Ok(Self::Written(opening::parse_written(reader)?)),
+            ask::ASK => Ok(Self::Ask(ask::parse_ask(reader)?)),
             other => Err(WireError::Type(other)),
         }
     }
@@ -230,6 +235,6 @@ mod tests {
     #[test]
     fn another_version_and_an_unknown_type_are_refused() {
         assert_eq!(Message::parse(&[2]), Err(WireError::Version(2)));
-        assert_eq!(Message::parse(&[1, 9]), Err(WireError::Type(9)));
+        assert_eq!(Message::parse(&[1, 10]), Err(WireError::Type(10)));
     }
 }

@@ -106,11 +106,7 @@ const FLAGS: [Habit; 26] = [
         words: &["delay", "buffer", "jitter", "rcvlatency", "lat"],
         tip: "the sender sets the latency: braidcast send --latency TIME; --early hands frames out sooner",
     },
-    Habit {
-        commands: &["receive"],
-        words: &["name", "streamid"],
-        tip: "--accept NAME=OUTPUT takes a stream by its name",
-    },
+    Habit { commands: &["receive"], words: &["streamid"], tip: "--accept NAME=OUTPUT takes a stream by its name" },
     Habit {
         commands: &["receive"],
         words: &["loop", "forever", "daemon", "persistent"],

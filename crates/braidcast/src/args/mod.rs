@@ -22,6 +22,7 @@ mod relay;
 pub(crate) mod rtmp;
 mod scheme;
 mod send;
+mod serve;
 mod survey;
 mod tunnel;
 pub(crate) mod values;

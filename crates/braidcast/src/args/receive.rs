@@ -1,10 +1,10 @@
 use super::entrances::{Entrances, entrances};
+use super::serve::ServeArgs;
 use super::values::{self, Accept, Output, Remote};
 use super::via::{Via, via};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
 use clap::Args;
-use clap::builder::UnknownArgumentValueParser;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,7 +38,9 @@ Examples:
   braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep
   braidcast receive 9000,srtla://:5000?latency=1500ms show.ts
   braidcast receive --from camera.example:9000 --via wlan0,wwan0 show.ts
-  braidcast receive --relay relay.example:9000 show.ts")]
+  braidcast receive --relay relay.example:9000 show.ts
+  braidcast receive 9000 --serve 9001 --keep
+  braidcast receive --from hub.example:9001 --name cam1 - | ffplay -")]
 pub(crate) struct ReceiveArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; or srt://:PORT,
     /// srtla://:PORT (phones that bond), rtp://:PORT or rtmp://:PORT/APP/KEY for who speaks that; several with commas
@@ -47,7 +49,7 @@ pub(crate) struct ReceiveArgs {
     /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT
     /// for who calls; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S
     /// are the time when it begins
-    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from", "relay"], conflicts_with = "accept")]
+    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from", "relay", "serve"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
     /// Call the sender that waits there (`send --at`) in place of listening: for a receiver behind a NAT. There is no
     /// LISTEN then. Several with commas, or repeated, are as many paths
@@ -84,10 +86,15 @@ pub(crate) struct ReceiveArgs {
     /// Start a new file this often, at an I frame
     #[arg(long, value_name = "TIME", value_parser = values::segment)]
     pub(crate) segment: Option<Duration>,
-    #[arg(long, hide = true, value_name = "TIME", value_parser = UnknownArgumentValueParser::suggest(
-        "the sender sets the latency: braidcast send --latency TIME; --early hands frames out sooner",
-    ))]
-    pub(crate) latency: Option<String>,
+    /// With --from, of a stream that is served to many (`receive --serve`): time from the output there to the output
+    /// here [default: as it is set there]
+    #[arg(long, value_name = "TIME", value_parser = values::latency, allow_hyphen_values = true, help_heading = "Quality")]
+    pub(crate) latency: Option<Duration>,
+    /// With --from: take the stream of this name, where there are several
+    #[arg(long, value_name = "NAME", value_parser = values::name, help_heading = "Paths")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
     /// Output frames as soon as they are in order: the latency becomes an upper bound instead of a constant delay
     #[arg(long, help_heading = "Quality")]
     pub(crate) early: bool,
@@ -126,6 +133,18 @@ impl ReceiveArgs {
     /// Returns what LISTEN says, unless this end calls, and the outputs given by position: with
     /// `--from` all positions are.
     pub(crate) fn places(&self) -> Outcome<(Option<Entrances>, Vec<Output>)> {
+        if self.from.is_empty() && self.latency.is_some() {
+            return Err(Failure::usage(
+                "--latency is for --from, where a stream is served to many: else the sender sets the latency",
+                "write braidcast send --latency TIME; --early hands frames out sooner",
+            ));
+        }
+        if self.from.is_empty() && self.name.is_some() {
+            return Err(Failure::usage(
+                "--name is for --from: a receiver that is called takes streams by --accept NAME=OUTPUT",
+                "write --accept NAME=OUTPUT, or {name} in FILE",
+            ));
+        }
         if self.from.is_empty() && self.relay.is_empty() {
             if !self.via.is_empty() {
                 return Err(Failure::usage(
@@ -144,7 +163,7 @@ impl ReceiveArgs {
             Failure::usage(format!("invalid value for <OUTPUT>: {why}"), "`braidcast receive --help` says more")
         })?;
         let outputs: Vec<Output> = first.into_iter().chain(self.output.iter().cloned()).collect();
-        if outputs.is_empty() && self.accept.is_empty() && self.authorized.is_none() {
+        if outputs.is_empty() && self.accept.is_empty() && self.authorized.is_none() && self.serve.serve.is_none() {
             return Err(Failure::usage(
                 "there is no <OUTPUT>",
                 "say where the stream goes: a FILE, - or udp://HOST:PORT",

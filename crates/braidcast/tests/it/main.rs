@@ -27,6 +27,7 @@ mod on_path;
 mod pcap;
 mod perf;
 mod reach;
+mod serve;
 mod service;
 mod sessions;
 mod survey;

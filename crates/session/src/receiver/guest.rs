@@ -74,6 +74,7 @@ impl Guest {
                     self.early_bytes += buf.len();
                     self.early.push((now, received.path, buf.clone()));
                 }
+                Ok(Message::Ask(_)) if self.hello.is_none() => self.foreign = Some(Farewell::NoHello),
                 Err(WireError::Version(_)) if self.hello.is_none() => self.foreign = Some(Farewell::Version),
                 _ => malformed += 1,
             }

@@ -16,8 +16,9 @@ use crate::log::LogEntry;
 use crate::mapping::CONTROL;
 use crate::options::{Admission, ReceiverOptions};
 use crate::report::Report;
+use crate::serve::Pieces;
 use crate::tell;
-use crate::wire::{self, Feedback, PPID, Welcome, Written};
+use crate::wire::{self, Ask, Feedback, PPID, SESSION_VERSION, Welcome, Written};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Transmit};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event as Sctp, Reliability, SendOptions};
 use call::Call;
@@ -56,6 +57,8 @@ pub struct Receiver {
     /// In the order in which they came.
     guests: Vec<Guest>,
     log: VecDeque<LogEntry>,
+    /// What came since it was last taken, for those whom it is served to.
+    pieces: Pieces,
     next_tick: Instant,
     ticks: u64,
     now: Instant,
@@ -100,6 +103,7 @@ impl Receiver {
             channels,
             guests: Vec::new(),
             log: VecDeque::new(),
+            pieces: Pieces::default(),
             next_tick: Instant::ZERO,
             ticks: 0,
             now: Instant::ZERO,
@@ -202,6 +206,13 @@ impl Receiver {
         self.log.drain(..)
     }
 
+    /// Takes what came of live streams since the last call, in place of what `pieces` holds: for a
+    /// [`Server`](crate::Server). Nothing unless [`ReceiverOptions::pieces`] says so.
+    pub fn take_pieces(&mut self, pieces: &mut Pieces) {
+        pieces.clear();
+        core::mem::swap(&mut self.pieces, pieces);
+    }
+
     /// Ends all streams at once; `why` is told to their senders, and to those who wait. What has
     /// arrived still comes out when it is due.
     pub fn abort(&mut self, now: Instant, why: Farewell) {
@@ -271,6 +282,7 @@ impl Receiver {
         while let Some((id, event)) = self.endpoint.poll_event() {
             match event {
                 Sctp::Connected => {
+                    self.ask(now, id);
                     let mut guest = Guest::new(now, id);
                     guest.events = self.call_is_up(now, id);
                     self.welcome_guest(now, guest);
@@ -283,6 +295,18 @@ impl Receiver {
         while let Some((_, reason)) = self.endpoint.poll_turned_away() {
             self.events.push_back((None, Event::Insecure(reason)));
         }
+    }
+
+    /// Says which stream is wanted, if this end dials.
+    fn ask(&mut self, now: Instant, id: AssociationId) {
+        if self.call.is_none() {
+            return;
+        }
+        let has = self.channels.values().find_map(|channel| channel.stream.as_ref());
+        let identity = has.filter(|stream| !stream.reliable).map(|stream| stream.identity);
+        let (latency, name) = (self.options.latency, self.options.name.clone());
+        wire::write_ask(&mut self.message, &Ask { session: SESSION_VERSION, latency, identity, name });
+        self.send_message(now, id);
     }
 
     fn note(&mut self, id: AssociationId, event: &Sctp) {
@@ -308,6 +332,7 @@ impl Receiver {
             self.lose(now, channel, reason);
         }
         self.guests.retain(|guest| guest.id != id);
+        self.ask(now, id);
         self.welcome_guest(now, Guest::new(now, id));
     }
 
@@ -389,6 +414,9 @@ impl Receiver {
         }
         if taken.anew {
             self.events.push_back((Some(id), Event::Anew));
+        }
+        if let Some(due) = taken.piece.filter(|_| self.options.pieces && !stream.reliable) {
+            self.pieces.push(id, (stream.identity, stream.incarnation), due, message);
         }
         if let Some(entry) = &taken.entry {
             self.options.events.tell(now, tell::number(&stream.identity), || tell::arrived(entry));

@@ -27,6 +27,8 @@ const TELL: u64 = 512 * 1024;
 pub(crate) struct Taken {
     /// It completed a unit.
     pub(crate) entry: Option<LogEntry>,
+    /// It is a unit or a part of one that was not there before, which is due then.
+    pub(crate) piece: Option<Instant>,
     /// It showed that the sender's clock jumped.
     pub(crate) clock_jumped: bool,
     /// The stream begins anew at its first byte, though there were bytes of it.
@@ -321,7 +323,9 @@ impl Stream {
                 let is_plain = mapping::is_missed_by_none(header.kind, header.reference)
                     && matches!(bytes, Bytes::Plain(_))
                     && !core::mem::replace(&mut self.plain_seen, true);
-                Ok(Taken { entry: self.take_unit(now, path, header, runs, bytes), is_plain, ..Taken::default() })
+                let due = self.take_unit(now, path, header, runs, bytes);
+                let (due, entry) = due.map_or((None, None), |(due, entry)| (Some(due), entry));
+                Ok(Taken { entry, piece: due, is_plain, ..Taken::default() })
             }
             Message::Clock(clock) => {
                 let observed = self.clock.observe(now, clock.sent, clock.rtt);
@@ -368,6 +372,7 @@ impl Stream {
         self.account.counts.captured.iter_mut().zip(captured).for_each(|(ours, theirs)| *ours = (*ours).max(theirs));
     }
 
+    /// Returns when it is due, and the unit that it completes; `None` if it was there before.
     fn take_unit(
         &mut self,
         now: Instant,
@@ -375,7 +380,7 @@ impl Stream {
         header: UnitHeader,
         runs: Runs<'_>,
         bytes: Bytes<'_>,
-    ) -> Option<LogEntry> {
+    ) -> Option<(Instant, Option<LogEntry>)> {
         let span = u64::from(header.span);
         self.clock.guess(now, header.captured.saturating_add(span));
         let offset = self.clock.offset().unwrap_or_default();
@@ -405,12 +410,20 @@ impl Stream {
             used: arrival != Arrival::Late,
         };
         let is_all = header.parts == 1 && !header.more;
-        let whole = if is_all { entry } else { self.take_part((!header.more).then_some(header.parts), entry)? };
+        let parts = (!header.more).then_some(header.parts);
+        let whole = if is_all { Some(entry) } else { self.take_part(parts, entry) };
+        if let Some(whole) = &whole {
+            self.count(whole);
+        }
+        Some((due, whole))
+    }
+
+    /// A unit is complete.
+    fn count(&mut self, whole: &LogEntry) {
         let counts = &mut self.account.counts;
         let outcome = if whole.on_time { &mut counts.on_time } else { &mut counts.late };
         outcome[whole.kind.index()] += 1;
         counts.late_of_use[whole.kind.index()] += u64::from(whole.used && !whole.on_time);
-        Some(whole)
     }
 
     /// Adds a part to its unit, which has as many as `parts` if that is known; gives the unit if that was the last one.

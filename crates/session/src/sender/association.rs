@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::farewell::Farewell;
 use crate::mapping::{self, STREAMS};
 use crate::report::SecurityReport;
+use crate::wire::Ask;
 use braidcast_core::{Instant, Route};
 use braidcast_rate::RateGuide;
 use braidcast_sctp::{Association, AssociationId, CloseReason, ConnectError, Event as Sctp, JoinError};
@@ -68,6 +69,19 @@ impl Sender {
         }
         self.take_up(now, id);
         self.connected();
+    }
+
+    /// A receiver that called says which stream it wants. Without a name, it takes any.
+    pub(super) fn asked(&mut self, now: Instant, ask: Ask) {
+        if !self.attempts.is_called() || ask.name.is_empty() || ask.name == self.options.name {
+            return;
+        }
+        let why = Farewell::NoSuchStream;
+        self.events.push_back(Event::Refused { name: ask.name, why });
+        self.lost(CloseReason::Aborted);
+        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
+            association.abort(now, why.words());
+        }
     }
 
     /// The receiver that was there began anew over the same addresses.

@@ -46,14 +46,14 @@ impl GivenUp {
 
 /// Frames that were counted as discarded lately: one of several messages counts once.
 #[derive(Debug, Default)]
-pub(super) struct Counted(VecDeque<u64>);
+pub(crate) struct Counted(VecDeque<u64>);
 
 impl Counted {
     /// Frames remembered: more than have messages in a send buffer at a time.
     const MOST: usize = 512;
 
     /// Returns `true` if `frame` was not counted yet; now it is.
-    pub(super) fn is_first(&mut self, frame: u64) -> bool {
+    pub(crate) fn is_first(&mut self, frame: u64) -> bool {
         if self.0.contains(&frame) {
             return false;
         }

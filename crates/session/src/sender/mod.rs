@@ -25,7 +25,8 @@ use braidcast_media::Unit;
 use braidcast_rate::RateGuide;
 use braidcast_sctp::{Association, AssociationId, CloseReason, Code, Endpoint, Event as Sctp};
 use core::time::Duration;
-use given_up::{Counted, GivenUp};
+pub(crate) use given_up::Counted;
+use given_up::GivenUp;
 use recent::{Newest, Recent};
 use std::collections::VecDeque;
 use transfer::{Resumption, Transfer};
@@ -503,6 +504,7 @@ impl Sender {
                     let all = self.transfer.end_told && written.offset >= self.transfer.end();
                     self.transfer.confirmed |= written.complete && all;
                 }
+                Ok(Message::Ask(ask)) => self.asked(now, ask),
                 Ok(_) | Err(_) => self.malformed += 1,
             }
         }

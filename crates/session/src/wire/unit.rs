@@ -291,6 +291,21 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
     out.len() - start
 }
 
+/// Puts into the unit message in `message`, which [parses](Message::parse), another number, place and
+/// time, as a stream of this end that it goes on in: `captured` in µs of this end's clock.
+pub(crate) fn renumber(message: &mut [u8], sequence: u32, first: u64, captured: u64) {
+    message[4..8].copy_from_slice(&sequence.to_be_bytes());
+    message[12..20].copy_from_slice(&captured.to_be_bytes());
+    message[28..36].copy_from_slice(&first.to_be_bytes());
+}
+
+/// The same for what differs from one receiver of it to the next: the latency in µs, and whether
+/// it may have come `again`.
+pub(crate) fn redirect(message: &mut [u8], latency: u32, again: bool) {
+    message[3] = message[3] & !FLAG_AGAIN | if again { FLAG_AGAIN } else { 0 };
+    message[24..28].copy_from_slice(&latency.to_be_bytes());
+}
+
 /// The runs as they are written, and whether each was one of null packets: so many of the first
 /// null packets are carried that the others may be left out.
 fn carry(runs: &[Run]) -> impl Iterator<Item = (bool, Run)> + Clone {
@@ -370,6 +385,28 @@ mod tests {
         let Ok(Message::Unit { header, runs: read, bytes }) = Message::parse(&out) else { panic!("does not parse") };
         let plain = Bytes::Plain(&[0x47; PACKET]);
         assert_eq!((header, read.collect::<Vec<_>>(), bytes), (HEADER, runs.to_vec(), plain));
+    }
+
+    #[test]
+    fn a_message_that_goes_on_elsewhere_has_the_same_packets_at_another_place_and_time() {
+        let runs = [Run { first: 1000, count: 1, null: false }, Run { first: 1200, count: 16, null: true }];
+        for pts in [None, Some(7)] {
+            let (mut out, mut expected) = (Vec::new(), Vec::new());
+            write_unit(&mut out, &UnitHeader { pts, ..HEADER }, &runs, &[0x47; PACKET], false);
+            renumber(&mut out, 9, 71_000, 123_456);
+            redirect(&mut out, 900_000, true);
+            let header = UnitHeader { sequence: 9, captured: 123_456, latency: 900_000, again: true, pts, ..HEADER };
+            write_unit(
+                &mut expected,
+                &header,
+                &runs.map(|run| Run { first: run.first + 70_000, ..run }),
+                &[0x47; PACKET],
+                false,
+            );
+            assert_eq!(out, expected);
+            redirect(&mut out, 900_000, false);
+            assert!(matches!(Message::parse(&out), Ok(Message::Unit { header, .. }) if !header.again));
+        }
     }
 
     #[test]

@@ -14,8 +14,10 @@ mod plan;
 mod recording;
 mod room;
 mod senders;
+mod serving;
 mod sink;
 mod summary;
+mod viewers;
 mod words;
 
 use super::ends::{Ends, cannot_begin};
@@ -33,7 +35,7 @@ use crate::out::session::{self, End};
 use crate::process;
 use braidcast_core::{Instant, Machine, Rng};
 use braidcast_driver::{Driver, Wake};
-use braidcast_sctp::{CloseReason, JoinError};
+use braidcast_sctp::JoinError;
 use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
 use gate::Gate;
 use log::Log;
@@ -41,6 +43,7 @@ use outputs::Ready;
 use plan::Plan;
 use room::Room;
 use senders::Senders;
+use serving::Serving;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use words::in_words;
@@ -74,6 +77,7 @@ struct Session {
     rooms: BTreeMap<ChannelId, Room>,
     security: Security,
     authorized: Option<Senders>,
+    serving: Option<Serving>,
     held: Option<Held>,
     /// When a line of it may have come to its last day.
     look_at: Instant,
@@ -101,6 +105,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     entry::check_stdout(to_stdout, common.json)?;
     let entrances = listen.as_ref().map_or(&[][..], |listen| &listen.gates);
     border::check(entrances, args)?;
+    serving::check(args, !entrances.is_empty())?;
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.from.iter().chain(&args.relay).map(Remote::to_string).collect();
     let mut held = Held::of(args)?;
@@ -121,6 +126,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         }
     };
     let gates = plan.open_gates(entrances, &mut driver)?;
+    let (serving, served_at) = Serving::open(args, &mut driver, &live)?.unzip();
     let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
     let all = || outputs.iter().chain(args.accept.iter().map(|it| &it.output));
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
@@ -153,6 +159,9 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         admission: plan.admission(),
         permits,
         hold: !args.keep,
+        pieces: serving.is_some(),
+        name: args.name.clone().unwrap_or_default(),
+        latency: args.latency,
         events: watch.tracer(),
         ..ReceiverOptions::default()
     };
@@ -175,6 +184,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         rooms: BTreeMap::new(),
         security,
         authorized,
+        serving,
         held,
         look_at: Instant::ZERO,
         log,
@@ -193,6 +203,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     }
     let titles = session.gates.iter().map(|gate| &gate.title);
     locals.iter().chain(titles).for_each(|local| session.live.note(format!("listening on {local}")));
+    served_at.iter().flatten().for_each(|local| session.live.note(format!("serving at {local}")));
     let worked = session.work();
     if worked.is_err() {
         session.give_up();
@@ -221,6 +232,7 @@ impl Session {
                 self.rooms.insert(id, self.plan.open(&name, &mut self.driver)?);
             }
         }
+        self.serve_streams(None);
         Ok(())
     }
 
@@ -237,8 +249,10 @@ impl Session {
             let until =
                 tries.chain(checking).chain(patience).chain(self.live.next()).chain(self.watch.next()).chain(alive);
             let until = until.chain(self.ends.next()).chain(self.next_crossing(now));
-            let until = until.chain((self.authorized.is_some() || self.held.is_some()).then_some(self.look_at)).min();
-            match self.ends.drive(&mut self.driver, &mut self.receiver, until).map_err(|e| common::broken(&e))? {
+            let until = until.chain(self.serving.as_ref().and_then(Serving::next).filter(|at| *at > now));
+            let dates = self.authorized.is_some() || self.held.is_some() || self.serving.is_some();
+            let until = until.chain(dates.then_some(self.look_at)).min();
+            match self.drive(until)? {
                 Wake::Input(input) => {
                     let now = self.driver.now();
                     self.each_room(now, |session, _, room| {
@@ -257,10 +271,12 @@ impl Session {
             self.check_dates(now);
             self.tend_links()?;
             self.take_events(now)?;
+            self.hand_on(now);
             self.cross(now)?;
             self.take_events(now)?;
             self.write(now)?;
             self.take_events(now)?;
+            self.hand_on(now);
             self.show(now);
         }
         self.say_goodbye();
@@ -272,6 +288,9 @@ impl Session {
 
     /// SIGHUP: the file may have changed. If it makes no sense, what it said before still holds.
     fn reload(&mut self) {
+        if let Some(serving) = &mut self.serving {
+            serving.reload(self.driver.now(), &self.live);
+        }
         let Some(path) = self.authorized.as_ref().map(|it| it.path().to_owned()) else { return };
         let read = senders::read(&path, self.plan.needs_outputs(), self.security.is_certified());
         match read.and_then(|list| self.plan.set_accepted(senders::outputs(&list)).map(|()| list)) {
@@ -305,11 +324,18 @@ impl Session {
             if self.authorized.as_ref().is_some_and(Senders::has_changed) {
                 self.apply();
             }
+            self.serving.iter_mut().for_each(|serving| serving.check_dates(now));
         }
     }
 
     /// Returns `true` if there is nothing more to do.
-    fn is_over(&self) -> bool {
+    fn is_over(&mut self) -> bool {
+        let now = self.driver.now();
+        self.is_done() && self.serving.as_mut().is_none_or(|serving| serving.is_over(now))
+    }
+
+    /// Returns `true` if there is nothing more to do for this end's own outputs.
+    fn is_done(&self) -> bool {
         let drained = self.rooms.values().all(|room| room.outputs.is_drained());
         if let Some(at) = self.interrupted {
             // What is live still comes out when it is due; what is reliable may wait for a reader that takes nothing.
@@ -410,22 +436,6 @@ impl Session {
         Ok(())
     }
 
-    fn refused(&mut self, now: Instant, name: &str, why: Farewell) {
-        let who = if name.is_empty() { String::new() } else { format!(", '{name}',") };
-        let words = match why {
-            Farewell::Busy if self.plan.is_named() => {
-                format!("a second sender{who} was turned away: its name is in use")
-            }
-            Farewell::Busy => format!("a second sender{who} was turned away; start with --keep to let it wait"),
-            Farewell::UnknownName if name.is_empty() => {
-                "a sender without a name was turned away: `send --name` sets one".into()
-            }
-            why => format!("a sender{who} was turned away: {why}"),
-        };
-        // Whoever it was comes again, or is called again.
-        self.live.warn_rarely(now, words);
-    }
-
     /// A stream has its turn: says what of it is there.
     fn offered(&mut self, now: Instant, id: ChannelId, offer: &Offer) -> Outcome {
         if !offer.reliable {
@@ -434,6 +444,10 @@ impl Session {
         // A neighbour's that was waited for is over.
         self.end_guest(now, id)?;
         self.room_for(id, &offer.name)?;
+        self.serve_streams(Some((id, &offer.name)));
+        if offer.reliable && self.serving.is_some() {
+            self.live.warn("a stream that is sent with --reliable is not served: it has no time at which it is played");
+        }
         let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
         room.last_guest = None;
         (room.reliable, room.connected, room.flush_asked) = (offer.reliable, true, false);
@@ -507,13 +521,6 @@ impl Session {
         Ok(())
     }
 
-    /// The call was lost, or not taken; it is made again.
-    fn unanswered(&mut self, now: Instant, reason: &CloseReason) {
-        self.ends.all_down(now);
-        let why = Farewell::of(reason).map_or_else(|| reason.to_string(), |farewell| farewell.to_string());
-        self.live.warn_rarely(now, format!("{why}; calling again (does `braidcast send --at` run there?)"));
-    }
-
     fn refresh_links(&mut self) -> Outcome {
         let Self { ends, driver, live, receiver, .. } = self;
         ends.refresh(driver, live, |now, change, _| apply(receiver, now, change))
@@ -548,7 +555,7 @@ impl Session {
     }
 
     fn tell_figures(&mut self, now: Instant) {
-        let Self { watch, receiver, rooms, ends, .. } = self;
+        let Self { watch, receiver, rooms, ends, serving, .. } = self;
         watch.tell(now, |stats| {
             let each = rooms.iter_mut().map(|(id, room)| {
                 let report = room.guest_report(now).unwrap_or_else(|| receiver.report(now, *id));
@@ -560,7 +567,8 @@ impl Session {
                 let latency_ms = receiver.latency(*id).map(|it| it.as_secs_f64() * 1e3);
                 StreamFigures { neighbours, outputs: outputs.figures(), latency_ms, ..figures }
             });
-            each.collect()
+            let served = serving.as_mut().map(|serving| serving.figures(now, stats));
+            each.chain(served.into_iter().flatten()).collect()
         });
     }
 
@@ -574,19 +582,17 @@ impl Session {
             if self.keep && self.driver.is_terminated() { Farewell::GoingDown } else { Farewell::ReceiverStopped };
         self.leave_gates(now)?;
         self.receiver.abort(now, why);
+        let why = if why == Farewell::GoingDown { why } else { Farewell::SenderStopped };
+        self.serving.iter_mut().for_each(|serving| serving.abort(now, why));
         Ok(())
     }
 
     /// The output failed: the senders are told before we go.
     fn give_up(&mut self) {
         self.live.close();
-        self.receiver.abort(self.driver.now(), Farewell::OutputFailed);
+        let now = self.driver.now();
+        self.receiver.abort(now, Farewell::OutputFailed);
+        self.serving.iter_mut().for_each(|serving| serving.abort(now, Farewell::InputFailed));
         self.say_goodbye();
-    }
-
-    /// One more turn sends the last packets. If that fails, the senders find out by themselves.
-    fn say_goodbye(&mut self) {
-        self.ends.say_goodbye(&mut self.driver, &mut self.receiver);
-        self.watch.finish(&self.live);
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Plan {
     existing: Existing,
     segment: Option<Duration>,
     keep: bool,
+    /// What comes is served too, and needs no output.
+    serves: bool,
     /// Each sender has a name that its key says, and `accept` is what outputs they have of their own.
     by_key: bool,
 }
@@ -44,6 +46,7 @@ impl Plan {
             segment: args.segment,
             keep: args.keep,
             by_key: args.authorized.is_some(),
+            serves: args.serve.serve.is_some(),
         };
         plan.check()?;
         Ok(plan)
@@ -97,7 +100,7 @@ impl Plan {
 
     /// Returns `true` if a sender by its key needs an output of its own.
     pub(super) fn needs_outputs(&self) -> bool {
-        self.outputs.is_empty()
+        self.outputs.is_empty() && !self.serves
     }
 
     /// Outputs of senders by their keys.

@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::room::Room;
+use super::serving::Summary;
 use crate::args::Common;
 use crate::cmd::common;
 use crate::cmd::neighbour::Figures;
@@ -36,6 +37,9 @@ struct Document<'a> {
     neighbours: Vec<Figures>,
     #[serde(flatten)]
     report: common::Named<'a>,
+    /// With `--serve`: those whom it was served to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    served: Option<Summary>,
 }
 
 #[derive(Serialize)]
@@ -44,6 +48,8 @@ struct Documents<'a> {
     broken_streams: u64,
     interrupted: bool,
     streams: Vec<Document<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    served: Option<Summary>,
 }
 
 impl Session {
@@ -52,15 +58,17 @@ impl Session {
         self.live.close();
         self.service.ends();
         let now = self.driver.now();
+        let served = self.serving.as_mut().map(|serving| serving.summary(now));
         let reports: Vec<(&Room, Report)> = self
             .rooms
             .iter()
             .map(|(id, room)| (room, room.guest_report(now).unwrap_or_else(|| self.receiver.report(now, *id))))
             .collect();
         if common.json {
-            self.print_json(&reports)?;
+            self.print_json(&reports, served)?;
         } else if !common.quiet {
             reports.iter().for_each(|(room, report)| self.print_summary(room, report));
+            served.iter().for_each(|served| say!("served to {}", served.words()));
         }
         if let Some(failure) = self.rooms.values_mut().find_map(|room| room.outputs.take_failure()) {
             return Err(failure);
@@ -87,7 +95,7 @@ impl Session {
         }
     }
 
-    fn print_json(&self, reports: &[(&Room, Report)]) -> Outcome {
+    fn print_json(&self, reports: &[(&Room, Report)], served: Option<Summary>) -> Outcome {
         let interrupted = self.interrupted.is_some();
         let complete_streams = reports.iter().map(|(room, _)| room.complete).sum();
         let broken_streams = reports.iter().map(|(room, _)| room.broken).sum();
@@ -108,12 +116,14 @@ impl Session {
                     report,
                     names: report.paths.iter().map(|path| self.ends.path_name(path)).collect(),
                 },
+                served: None,
             })
             .collect();
         if streams.len() == 1 && streams[0].name.is_empty() {
-            return json::print("receive", &streams.remove(0));
+            let only = Document { served, ..streams.remove(0) };
+            return json::print("receive", &only);
         }
-        json::print("receive", &Documents { complete_streams, broken_streams, interrupted, streams })
+        json::print("receive", &Documents { complete_streams, broken_streams, interrupted, streams, served })
     }
 
     fn print_summary(&self, room: &Room, report: &Report) {

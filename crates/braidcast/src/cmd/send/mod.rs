@@ -424,6 +424,9 @@ impl Session {
                 Event::Insecure(reason) => {
                     self.live.warn_rarely(now, format!("a receiver was turned away: {reason}"));
                 }
+                Event::Refused { name: asked, why } => {
+                    self.live.warn_rarely(now, format!("a receiver asked for '{asked}' and was turned away: {why}"));
+                }
                 Event::InLine => self.live.warn("another sender is being received; waiting for its end"),
                 Event::Resume { offset, digest } => asked = Some((offset, digest)),
                 Event::Ended { complete, reason } => self.end = Some((complete, reason)),

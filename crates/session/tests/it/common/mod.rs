@@ -151,7 +151,7 @@ impl Source {
         }
     }
 
-    fn after(&mut self, now: Instant) {
+    pub(crate) fn after(&mut self, now: Instant) {
         let now = now + self.ahead;
         while let Some(event) = self.sender.poll_event() {
             self.blocked &= event != Event::Room;
@@ -195,7 +195,7 @@ impl Sink {
         }
     }
 
-    fn after(&mut self, now: Instant) {
+    pub(crate) fn after(&mut self, now: Instant) {
         while self.receiver.poll_output(now, CHANNEL, &mut self.buffer) {
             self.outputs.push((now, self.buffer.len()));
             self.bytes.extend_from_slice(&self.buffer);
