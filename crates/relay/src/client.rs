@@ -225,7 +225,7 @@ impl Client {
         let wait = match reason {
             Reason::NoCircuit if eager => AGAIN,
             // Of these there may be fewer soon.
-            Reason::NoCircuit | Reason::Full => PATIENT,
+            Reason::NoCircuit | Reason::Full | Reason::OverQuota => PATIENT,
             _ => REFUSED,
         };
         self.next = now + wait;

@@ -29,6 +29,7 @@ pub use address::{address_of, leg_of};
 pub use client::{Client, ClientEvent, Credentials, Signer};
 pub use legs::{LegEvent, Legs};
 pub use over::Over;
+pub use rate::Quota;
 pub use server::{Admission, ClientReport, Keys, Relay, RelayOptions, RelayReport, Rights};
 pub use ticket::{Reach, Ticket, TicketError};
 pub use wire::{

@@ -2,7 +2,7 @@
 
 use crate::cookie::Cookies;
 use crate::members::{Member, Members, NotTaken, Payer};
-use crate::rate::Bucket;
+use crate::rate::{Bucket, Quota, Used};
 use crate::wire::{Control, HEADER, Header, Leg, Observed, Proof, Reason, Registration, Side, Tag, signed};
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use core::time::Duration;
@@ -22,6 +22,8 @@ const MOST_PACKETS: usize = 16_384;
 const SPARE: usize = 256;
 /// Signatures that are checked in a second: each takes some 50 µs.
 const SIGNATURES: u32 = 1000;
+/// A quota with fewer bytes left is used up: no packet of a stream fits.
+const LEAST_LEFT: u64 = 1500;
 /// Of how many of the other side a member is told where they are.
 const MOST_INTRODUCED: usize = 8;
 /// Circuits of one address at a relay for all.
@@ -46,6 +48,8 @@ pub struct Rights {
     pub max_rate: Option<u64>,
     /// Circuits at a time.
     pub circuits: usize,
+    /// Bytes in a time; `None`: no limit.
+    pub quota: Option<Quota>,
 }
 
 /// Who may open circuits. Joining one takes its number, and no right of one's own.
@@ -81,6 +85,7 @@ struct Counts {
     packets: u64,
     bytes: u64,
     over_rate: u64,
+    over_quota: u64,
 }
 
 /// Somebody who pays for circuits.
@@ -88,6 +93,7 @@ struct Counts {
 struct Account {
     counts: Counts,
     bucket: Option<Bucket>,
+    used: Option<Used>,
 }
 
 /// What one client's circuits carried.
@@ -103,6 +109,12 @@ pub struct ClientReport {
     pub bytes: u64,
     /// Packets dropped because they exceeded its rate.
     pub over_rate: u64,
+    /// Packets dropped because its quota was used up.
+    pub over_quota: u64,
+    /// Bytes of its quota, and those that are left of it now; `None` without one.
+    pub quota_bytes: Option<u64>,
+    /// See [`quota_bytes`](Self::quota_bytes).
+    pub quota_left_bytes: Option<u64>,
 }
 
 /// What a relay did so far.
@@ -149,6 +161,7 @@ pub struct Relay {
     /// Signatures checked since the second that began then.
     signatures: (Instant, u32),
     heard: Heard,
+    now: Instant,
 }
 
 impl Relay {
@@ -172,6 +185,7 @@ impl Relay {
             tick: None,
             signatures: (Instant::ZERO, 0),
             heard: Heard::Nothing,
+            now: Instant::ZERO,
         })
     }
 
@@ -194,25 +208,31 @@ impl Relay {
             .map(|payer| (payer.clone(), self.rate_of(payer).map(|rate| Bucket::new(now, rate))))
             .collect();
         for (payer, bucket) in rates {
+            let quota = self.rights_of(&payer).and_then(|rights| rights.quota);
             if let Some(account) = self.accounts.get_mut(&payer) {
                 account.bucket = bucket;
+                account.used = quota.map(|quota| account.used.map_or(Used::none(quota), |used| used.of(quota)));
             }
+        }
+    }
+
+    fn rights_of(&self, payer: &Payer) -> Option<&Rights> {
+        match (&self.options.admission, payer) {
+            (Admission::Listed(list, _), Payer::Key(name)) => list.values().find(|it| it.name == *name),
+            _ => None,
         }
     }
 
     fn rate_of(&self, payer: &Payer) -> Option<u64> {
         match (&self.options.admission, payer) {
             (Admission::Open(rate), _) => *rate,
-            (Admission::Listed(list, _), Payer::Key(name)) => {
-                list.values().find(|it| it.name == *name).and_then(|it| it.max_rate)
-            }
-            (Admission::Listed(..), Payer::Host(_)) => None,
+            (Admission::Listed(..), payer) => self.rights_of(payer).and_then(|rights| rights.max_rate),
         }
     }
 
-    /// What it did so far.
+    /// What it did so far. Quotas are as they were at the last packet or timer.
     pub fn report(&self) -> RelayReport {
-        let clients = self.accounts.iter().map(|(payer, Account { counts, .. })| ClientReport {
+        let clients = self.accounts.iter().map(|(payer, Account { counts, used, .. })| ClientReport {
             name: match payer {
                 Payer::Key(name) => name.clone(),
                 Payer::Host(ip) => ip.to_string(),
@@ -221,6 +241,9 @@ impl Relay {
             packets: counts.packets,
             bytes: counts.bytes,
             over_rate: counts.over_rate,
+            over_quota: counts.over_quota,
+            quota_bytes: used.map(|used| used.quota.bytes),
+            quota_left_bytes: used.map(|used| used.left(self.now)),
         });
         RelayReport {
             members: self.members.len(),
@@ -271,6 +294,10 @@ impl Relay {
         if let Some(account) = account {
             if account.bucket.as_mut().is_some_and(|bucket| !bucket.take(now, len)) {
                 account.counts.over_rate += 1;
+                return;
+            }
+            if account.used.as_mut().is_some_and(|used| !used.take(now, len)) {
+                account.counts.over_quota += 1;
                 return;
             }
             account.counts.packets += 1;
@@ -369,6 +396,9 @@ impl Relay {
             }
         };
         self.open_account(now, &payer)?;
+        if self.accounts.get(&payer).and_then(|it| it.used).is_some_and(|used| used.left(now) < LEAST_LEFT) {
+            return Err(Reason::OverQuota);
+        }
         let Registration { leg, epoch, member: number, hidden, .. } = *it;
         let member = Member { tag: Tag::new(0), route, circuit, side, leg, epoch, number, hidden, heard: now };
         self.tick.get_or_insert(now + TICK);
@@ -418,7 +448,8 @@ impl Relay {
             }
         }
         let bucket = self.rate_of(payer).map(|rate| Bucket::new(now, rate));
-        self.accounts.insert(payer.clone(), Account { counts: Counts::default(), bucket });
+        let used = self.rights_of(payer).and_then(|rights| rights.quota).map(Used::none);
+        self.accounts.insert(payer.clone(), Account { counts: Counts::default(), bucket, used });
         Ok(())
     }
 }
@@ -434,6 +465,7 @@ impl Machine for Relay {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.heard = Heard::Nothing;
+        self.now = now;
         match (Header::read(datagram.payload), Control::read(datagram.payload)) {
             (Some((header, payload)), _) => self.pass_on(now, header, &datagram, payload),
             (None, Ok(message)) => self.handle_control(now, datagram.route, message),
@@ -446,6 +478,7 @@ impl Machine for Relay {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
         if self.tick.is_some_and(|at| at <= now) {
             let silent = now.since(Instant::ZERO).checked_sub(FORGOTTEN);
             if let Some(before) = silent {

@@ -131,6 +131,9 @@ pub enum Reason {
     /// No room is left for more members, or for more of this client.
     #[error("the relay is full")]
     Full,
+    /// What its client's circuits may carry in a time is used up.
+    #[error("the quota of bytes at the relay is used up")]
+    OverQuota,
     /// Something that this version does not know.
     #[error("the relay refused, for a reason that this version does not know")]
     Other,
@@ -143,6 +146,7 @@ impl Reason {
             Self::NotAuthorized => 2,
             Self::Replaced => 3,
             Self::Full => 4,
+            Self::OverQuota => 5,
             Self::Other => 0,
         }
     }
@@ -153,6 +157,7 @@ impl Reason {
             2 => Self::NotAuthorized,
             3 => Self::Replaced,
             4 => Self::Full,
+            5 => Self::OverQuota,
             _ => Self::Other,
         }
     }

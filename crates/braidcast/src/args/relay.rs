@@ -19,8 +19,8 @@ pub(crate) struct RelayArgs {
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) listen: Listen,
     /// Who may open circuits, a line for each: a fingerprint (`braidcast key identity FILE` prints that of the key
-    /// for `receive --relay-key FILE`) and a name, then limits: max-rate=20mbit, circuits=4, until=2027-01-31.
-    /// SIGHUP reads it again
+    /// for `receive --relay-key FILE`) and a name, then limits: max-rate=20mbit, circuits=4, quota=500gb/month (or
+    /// /week, /day), until=2027-01-31. SIGHUP reads it again
     #[arg(long, value_name = "FILE", help_heading = "Security")]
     pub(crate) authorized: Option<PathBuf>,
     /// Anybody may open circuits, 64 for each address

@@ -221,6 +221,7 @@ const fn hint(why: Reason) -> &'static str {
     match why {
         Reason::NotAuthorized => "its --authorized file needs the fingerprint of this end's --relay-key",
         Reason::Replaced => "another `braidcast receive` uses the same ticket",
+        Reason::OverQuota => "quota= in its --authorized file is for a day, a week or a month",
         Reason::Full => "its user has a limit of circuits, or it has one of addresses",
         _ => "use the same version there",
     }

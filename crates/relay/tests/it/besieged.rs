@@ -3,9 +3,10 @@
 use crate::common::{addr, ask, drain, owner, relay};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Route, SocketId};
 use braidcast_relay::{
-    Admission, Circuit, Control, Header, Keys, Leg, OwnerSecret, Place, Proof, Reason, Registration, Relay, Rights,
-    Tag, signed,
+    Admission, Circuit, Control, Header, Keys, Leg, OwnerSecret, Place, Proof, Quota, Reason, Registration, Relay,
+    Rights, Tag, signed,
 };
+use core::time::Duration;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -154,7 +155,7 @@ impl Keys for Plain {
 
 #[test]
 fn a_list_lets_in_who_signs_and_closes_what_is_taken_off_it() {
-    let rights = Rights { name: "studio".into(), max_rate: None, circuits: 2 };
+    let rights = Rights { name: "studio".into(), max_rate: None, circuits: 2, quota: None };
     let list = BTreeMap::from([([1; 32], rights)]);
     let mut it = relay(Admission::Listed(list, Arc::new(Plain)));
     let (now, a) = (Instant::ZERO, addr("192.0.2.1:1"));
@@ -180,6 +181,45 @@ fn a_list_lets_in_who_signs_and_closes_what_is_taken_off_it() {
     assert_eq!(it.report().clients[0].name, "studio");
     it.set_admission(now, Admission::Listed(BTreeMap::new(), Arc::new(Plain)));
     assert_eq!((it.report().members, it.report().circuits), (0, 0));
+}
+
+/// A line of the list says how many bytes its client's circuits may carry in a time.
+#[test]
+fn a_quota_ends_what_a_client_may_send_until_its_time_is_over() {
+    let at = |second: u64| Instant::from_millis(second * 1000);
+    let list = |bytes| {
+        let quota = Some(Quota { bytes, every: Duration::from_secs(20) });
+        let rights = Rights { name: "studio".into(), max_rate: None, circuits: 2, quota };
+        Admission::Listed(BTreeMap::from([([1; 32], rights)]), Arc::new(Plain))
+    };
+    let (mut it, a, b) = (relay(list(100_800)), addr("192.0.2.1:1"), addr("192.0.2.2:1"));
+    let place = Place::Owner(OwnerSecret([5; 16]));
+    let open = |it: &mut Relay, now: Instant| {
+        let cookie = cookie(it, now, a);
+        let message = signed(&cookie, 8, place.circuit());
+        let mut signature = [0; 64];
+        signature[..message.len()].copy_from_slice(&message);
+        let proof = Some(Proof { public: [1; 32], signature });
+        let registration = Registration { place, leg: Leg(0), epoch: 1, member: 1, hidden: true, proof };
+        one(&ask(it, now, a, &write(Control::Register { nonce: 8, cookie, registration })))
+    };
+    let owner = tag(open(&mut it, at(0)));
+    let guest = tag(register(&mut it, at(0), b, Place::Guest(place.circuit()), 9, 2));
+    let passes = |it: &mut Relay, now: Instant| {
+        let sent = [(b, packet(guest, 0, &[0; 1000])), (a, packet(owner, 9, &[0; 1000]))];
+        (0..130).filter(|n| !ask(it, now, sent[n % 2].0, &sent[n % 2].1).is_empty()).count()
+    };
+    let report = |it: &Relay| {
+        let client = it.report().clients[0].clone();
+        (client.bytes, client.over_quota, client.quota_bytes, client.quota_left_bytes)
+    };
+    assert_eq!(passes(&mut it, at(1)), 100, "both directions together");
+    assert_eq!(report(&it), (100_800, 30, Some(100_800), Some(0)));
+    assert!(matches!(open(&mut it, at(20)), Control::Refused { reason: Reason::OverQuota, .. }), "who asks hears why");
+    tag(open(&mut it, at(21)));
+    assert_eq!(passes(&mut it, at(22)), 100, "it is whole again");
+    it.set_admission(at(23), list(110_880));
+    assert_eq!(passes(&mut it, at(24)), 10, "what was used stays used");
 }
 
 proptest! {

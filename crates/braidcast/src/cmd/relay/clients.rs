@@ -2,11 +2,12 @@
 
 use crate::cmd::authorized::{Authorized, Line, Rights, Who};
 use crate::failure::Outcome;
-use braidcast_relay::{Admission, Keys, Proof};
+use braidcast_relay::{Admission, Keys, Proof, Quota};
 use braidcast_secure::identity;
 use braidcast_sim::link::parse;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Circuits of a client whose line says nothing of them.
 const CIRCUITS: usize = 16;
@@ -16,10 +17,11 @@ const CIRCUITS: usize = 16;
 pub(super) struct MayRelay {
     max_rate: Option<u64>,
     circuits: Option<usize>,
+    quota: Option<Quota>,
 }
 
 impl Rights for MayRelay {
-    const FORM: &str = "FINGERPRINT NAME [max-rate=20mbit] [circuits=4] [until=2027-01-31]";
+    const FORM: &str = "FINGERPRINT NAME [max-rate=20mbit] [circuits=4] [quota=500gb/month] [until=2027-01-31]";
 
     fn add(&mut self, word: &str) -> Result<(), String> {
         if let Some(rate) = word.strip_prefix("max-rate=") {
@@ -28,6 +30,8 @@ impl Rights for MayRelay {
             let wrong = || format!("'{number}' is not a number of circuits; write 1 to 10000");
             let number = number.parse().ok().filter(|number| (1..=10_000).contains(number)).ok_or_else(wrong)?;
             self.circuits = Some(number);
+        } else if let Some(quota) = word.strip_prefix("quota=") {
+            self.quota = Some(parse_quota(quota)?);
         } else {
             return Err(format!("'{word}' is not a limit"));
         }
@@ -58,11 +62,32 @@ impl Clients {
             name: line.name.clone(),
             max_rate: line.rights.max_rate.or(max_rate),
             circuits: line.rights.circuits.unwrap_or(CIRCUITS),
+            quota: line.rights.quota,
         };
         let by_key = self.0.in_force().filter(|line| matches!(line.who, Who::Key(_)));
         let list = by_key.map(|line| (line.who.listed().0, rights(line))).collect();
         Admission::Listed(list, Arc::new(Checks))
     }
+}
+
+/// `500gb/month`: a number of bytes in a day, in seven, or in thirty.
+fn parse_quota(text: &str) -> Result<Quota, String> {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let wrong = || format!("'{text}' is not a quota; write for example 500gb/month, 20gb/day or 800mb/week");
+    let (size, every) = text.split_once('/').ok_or_else(wrong)?;
+    let every = match every {
+        "day" => DAY,
+        "week" => 7 * DAY,
+        "month" => 30 * DAY,
+        _ => return Err(wrong()),
+    };
+    let units = [("kb", 1_000), ("mb", 1_000_000), ("gb", 1_000_000_000), ("tb", 1_000_000_000_000_u64)];
+    let size = size.to_ascii_lowercase();
+    let (number, unit) =
+        units.iter().find_map(|(name, bytes)| Some((size.strip_suffix(name)?, *bytes))).ok_or_else(wrong)?;
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(unit).filter(|bytes| *bytes > 0).ok_or_else(wrong)?;
+    Ok(Quota { bytes, every })
 }
 
 /// Checks signatures by the cryptographic library.
@@ -88,6 +113,13 @@ mod tests {
         let parse = |text: String| Line::<MayRelay>::parse(1, &text);
         let line = parse(format!("{key} studio max-rate=20mbit circuits=4 until=2027-01-31")).ok().flatten().unwrap();
         assert_eq!((line.rights.max_rate, line.rights.circuits), (Some(20_000_000), Some(4)));
+        let quota = |text: &str| parse(format!("{key} studio quota={text}")).map(|line| line.unwrap().rights.quota);
+        let days = |n: u64| Duration::from_secs(n * 86_400);
+        assert_eq!(quota("500GB/month"), Ok(Some(Quota { bytes: 500_000_000_000, every: days(30) })));
+        assert_eq!(quota("800mb/week"), Ok(Some(Quota { bytes: 800_000_000, every: days(7) })));
+        for wrong in ["500gb", "500gb/year", "gb/day", "0gb/day", "1.5gb/day", "99999999999tb/day", "5/day"] {
+            assert!(quota(wrong).is_err_and(|why| why.contains("500gb/month")), "{wrong}");
+        }
         for wrong in ["max-rate=x", "circuits=0", "circuits=many", "out.ts"] {
             assert!(parse(format!("{key} studio {wrong}")).is_err(), "{wrong}");
         }

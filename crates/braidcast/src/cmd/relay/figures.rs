@@ -96,6 +96,16 @@ fn open_metrics(report: &RelayReport) -> String {
     family("client_packets", "Packets passed on for a client", &|it| it.packets);
     family("client_bytes", "Bytes above UDP passed on for a client", &|it| it.bytes);
     family("client_over_rate", "Packets dropped because a client exceeded its rate", &|it| it.over_rate);
+    family("client_over_quota", "Packets dropped because a client's quota was used up", &|it| it.over_quota);
+    let mut quota = |name: &str, help: &str, value: &dyn Fn(&braidcast_relay::ClientReport) -> Option<u64>| {
+        let family = Family::<Vec<(&str, String)>, Gauge<f64, AtomicU64>>::default();
+        for (client, bytes) in report.clients.iter().filter_map(|client| Some((client, value(client)?))) {
+            family.get_or_create(&vec![("client", client.name.clone())]).set(bytes as f64);
+        }
+        registry.register(name, help, family);
+    };
+    quota("client_quota_bytes", "Bytes that a client may send in its time", &|it| it.quota_bytes);
+    quota("client_quota_left_bytes", "Bytes of a client's quota that are left", &|it| it.quota_left_bytes);
     let mut out = String::new();
     // A string takes everything.
     let _ = text::encode(&mut out, &registry);
