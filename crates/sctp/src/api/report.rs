@@ -40,6 +40,8 @@ pub struct PathReport {
     pub in_flight: usize,
     /// Largest SCTP packet, bytes.
     pub mtu: usize,
+    /// The same as it leaves, with what protects it.
+    pub sealed_mtu: usize,
     /// How long packets stood in queues of late.
     pub queued: Duration,
     /// Bytes of data that were acknowledged, of what went over this path alone and was not made up for by redundancy.
@@ -82,6 +84,8 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Bytes in them.
     pub received_bytes: u64,
+    /// Of those received, the ones that said that the network can mark them, or were marked (ECN).
+    pub ect_packets: u64,
     /// Of those received, the ones that the network had marked (ECN).
     pub marked_packets: u64,
     /// How often marks that the peer echoed reduced the window.

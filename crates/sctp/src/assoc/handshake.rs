@@ -170,7 +170,7 @@ impl Opening {
         }
         let index = self.paths.by_route(inbound.route)?;
         let path = &mut self.paths[index];
-        path.on_packet_received(inbound.bytes.len());
+        path.on_packet_received(inbound.bytes.len(), inbound.ecn);
         if self.stage.settled().is_some_and(|settled| settled.agreed.ecn) {
             path.on_mark_received(inbound.ecn == Ecn::Ce, false, redundancy);
         }

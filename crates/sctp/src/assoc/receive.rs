@@ -144,7 +144,7 @@ impl Open {
         let Some(arrived) = arrived else { return };
         self.take_recovered(now, arrived, &mut arrivals);
         let path = &mut self.paths[arrived];
-        path.on_packet_received(inbound.bytes.len());
+        path.on_packet_received(inbound.bytes.len(), inbound.ecn);
         let id = path.id();
         let (bytes, marked) = (inbound.bytes.len() as u32, inbound.ecn == Ecn::Ce);
         self.journal.tell(|| SctpEvent::PacketReceived { path: id, bytes, marked });

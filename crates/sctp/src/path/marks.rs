@@ -1,7 +1,7 @@
 use super::Path;
 use crate::api::PathState;
 use crate::number::{Order, Tsn};
-use braidcast_core::Instant;
+use braidcast_core::{Ecn, Instant};
 
 /// What ECN marks did to a path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,9 +15,10 @@ pub(super) struct Marks {
 }
 
 impl Path {
-    /// A packet of `bytes` came over this path.
-    pub(crate) const fn on_packet_received(&mut self, bytes: usize) {
+    /// A packet of `bytes` came over this path, its header with `ecn`.
+    pub(crate) fn on_packet_received(&mut self, bytes: usize, ecn: Ecn) {
         self.stats.received_packets += 1;
+        self.stats.ect_packets += u64::from(ecn != Ecn::NotEct);
         self.stats.received_bytes += bytes as u64;
     }
 

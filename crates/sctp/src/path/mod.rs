@@ -484,6 +484,7 @@ impl Path {
             timeouts,
             received_packets,
             received_bytes,
+            ect_packets,
             marked_packets,
             mark_reductions,
         } = self.stats;
@@ -499,6 +500,7 @@ impl Path {
             ssthresh: self.cc.ssthresh(),
             in_flight,
             mtu: self.mtu(),
+            sealed_mtu: self.pmtu.current(),
             queued: self.queued(),
             delivered_bytes: self.rates.delivered(),
             capacity: self.capacity.rate().map(|rate| rate as u64),
@@ -518,6 +520,7 @@ impl Path {
             timeouts,
             received_packets,
             received_bytes,
+            ect_packets,
             marked_packets,
             mark_reductions,
         }

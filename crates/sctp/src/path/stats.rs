@@ -15,6 +15,7 @@ pub(crate) struct PathStats {
     pub(super) timeouts: u64,
     pub(super) received_packets: u64,
     pub(super) received_bytes: u64,
+    pub(super) ect_packets: u64,
     pub(super) marked_packets: u64,
     pub(super) mark_reductions: u64,
 }
