@@ -6,6 +6,7 @@ mod source;
 mod target;
 mod types;
 
+pub use source::ask as source_address;
 pub use target::Target;
 pub use types::{Link, LinkChange, LinkTrouble, LinksError, Via};
 

@@ -61,7 +61,7 @@ pub(super) fn of(via: &Via, remote: SocketAddr, interfaces: &Interfaces) -> Opti
 ///
 /// # Errors
 /// No route leads there.
-pub(super) fn ask(device: Option<&str>, remote: SocketAddr) -> io::Result<IpAddr> {
+pub fn ask(device: Option<&str>, remote: SocketAddr) -> io::Result<IpAddr> {
     let (domain, any): (_, IpAddr) = match remote {
         SocketAddr::V4(_) => (Domain::IPV4, Ipv4Addr::UNSPECIFIED.into()),
         SocketAddr::V6(_) => (Domain::IPV6, Ipv6Addr::UNSPECIFIED.into()),
