@@ -3,8 +3,8 @@
 
 use braidcast_media::{Kind, Packets};
 use braidcast_session::wire::{
-    MAX_PACKETS, Message, check_name, write_ask, write_clock, write_feedback, write_given_up, write_hello,
-    write_start, write_unit, write_welcome, write_written,
+    MAX_PACKETS, Message, check_name, write_ask, write_clock, write_feedback, write_given_up, write_hello, write_look,
+    write_seen, write_start, write_unit, write_welcome, write_written,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -67,6 +67,14 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(ask.name.is_empty() || check_name(&ask.name).is_ok());
             write_ask(&mut out, &ask);
             assert_eq!(Message::parse(&out), Ok(Message::Ask(ask)));
+        }
+        Ok(Message::Look(number)) => {
+            write_look(&mut out, number);
+            assert_eq!(Message::parse(&out), Ok(Message::Look(number)));
+        }
+        Ok(Message::Seen(seen)) => {
+            write_seen(&mut out, &seen);
+            assert_eq!(Message::parse(&out), Ok(Message::Seen(seen)));
         }
         Err(error) => drop(error.to_string()),
     }

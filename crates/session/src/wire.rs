@@ -4,12 +4,14 @@
 
 mod ask;
 mod given_up;
+mod look;
 mod opening;
 mod packed;
 mod unit;
 
 pub use ask::{Ask, write_ask};
 pub use given_up::write_given_up;
+pub use look::{Seen, write_look, write_seen};
 pub use opening::{
     Hello, MAX_NAME, SESSION_VERSION, Start, Welcome, Written, check_name, write_hello, write_start, write_welcome,
     write_written,
@@ -140,6 +142,10 @@ pub enum Message<'a> {
     Written(Written),
     /// Which stream a receiver wants.
     Ask(Ask),
+    /// Somebody looks at the network, with a number by which the answer is known.
+    Look(u64),
+    /// What the other end has seen of it.
+    Seen(Seen),
 }
 
 impl<'a> Message<'a> {
@@ -166,6 +172,8 @@ impl<'a> Message<'a> {
             opening::START => Ok(Self::Start(opening::parse_start(reader)?)),
             opening::WRITTEN => Ok(Self::Written(opening::parse_written(reader)?)),
             ask::ASK => Ok(Self::Ask(ask::parse_ask(reader)?)),
+            look::LOOK => look::parse_look(reader),
+            look::SEEN => look::parse_seen(reader),
             other => Err(WireError::Type(other)),
         }
     }
@@ -235,6 +243,6 @@ mod tests {
     #[test]
     fn another_version_and_an_unknown_type_are_refused() {
         assert_eq!(Message::parse(&[2]), Err(WireError::Version(2)));
-        assert_eq!(Message::parse(&[1, 10]), Err(WireError::Type(10)));
+        assert_eq!(Message::parse(&[1, 99]), Err(WireError::Type(99)));
     }
 }

@@ -25,6 +25,8 @@ const ALIVE_NEARBY: Duration = Duration::from_secs(2);
 const ALIVE_SAME: Duration = Duration::from_secs(4);
 /// An association whose sender has not said hello by now is none of ours.
 const NO_HELLO: Duration = Duration::from_secs(3);
+/// The same of one that looks at the network: the search for the largest packet takes some round trips.
+const LOOKING: Duration = Duration::from_secs(15);
 
 /// Guests that wait in line for one name.
 const MAX_IN_LINE: usize = 4;
@@ -138,7 +140,7 @@ impl Receiver {
             if let Some(why) = guest.foreign {
                 return Decision::Refuse(why);
             }
-            let late = now.since(guest.since) >= NO_HELLO;
+            let late = now.since(guest.since) >= if guest.looks { LOOKING } else { NO_HELLO };
             return if late { Decision::Refuse(Farewell::NoHello) } else { Decision::Later };
         };
         if hello.session != SESSION_VERSION {

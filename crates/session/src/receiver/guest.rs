@@ -22,6 +22,10 @@ pub(super) struct Guest {
     pub(super) foreign: Option<Farewell>,
     /// When the hello came.
     pub(super) asked_at: Instant,
+    /// It looks at the network: the number of its newest look that is not answered, and the path that it came over.
+    pub(super) look: Option<(u64, PathId)>,
+    /// It has looked at the network, so that it may take its time.
+    pub(super) looks: bool,
     /// It was told that it waits for its turn; meanwhile what it sends passes unseen.
     pub(super) in_line: bool,
     /// Its stream, which is live, is over already.
@@ -41,6 +45,8 @@ impl Guest {
             hello: None,
             foreign: None,
             asked_at: now,
+            look: None,
+            looks: false,
             in_line: false,
             ended: false,
             addresses: Vec::new(),
@@ -75,6 +81,10 @@ impl Guest {
                     self.early.push((now, received.path, buf.clone()));
                 }
                 Ok(Message::Ask(_)) if self.hello.is_none() => self.foreign = Some(Farewell::NoHello),
+                Ok(Message::Look(number)) if self.hello.is_none() => {
+                    self.look = Some((number, received.path));
+                    self.looks = true;
+                }
                 Err(WireError::Version(_)) if self.hello.is_none() => self.foreign = Some(Farewell::Version),
                 _ => malformed += 1,
             }

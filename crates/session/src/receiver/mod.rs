@@ -18,7 +18,7 @@ use crate::options::{Admission, ReceiverOptions};
 use crate::report::Report;
 use crate::serve::Pieces;
 use crate::tell;
-use crate::wire::{self, Ask, Feedback, PPID, SESSION_VERSION, Welcome, Written};
+use crate::wire::{self, Ask, Feedback, PPID, SESSION_VERSION, Seen, Welcome, Written};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Transmit};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event as Sctp, Reliability, SendOptions};
 use call::Call;
@@ -383,6 +383,17 @@ impl Receiver {
         for guest in &mut self.guests {
             if let Some(association) = self.endpoint.association_mut(guest.id) {
                 self.malformed += guest.read(now, association, &mut self.message);
+                let seen_by = |look: (u64, PathId)| {
+                    let (number, path) = look;
+                    association.paths().find(|it| it.id == path).map(|path| (number, path))
+                };
+                if let Some((number, path)) = guest.look.take().and_then(seen_by) {
+                    let (ect_packets, from) = (path.ect_packets, path.route.remote);
+                    let seen = Seen { number, clock: None, ect_packets, from, measures: false };
+                    wire::write_seen(&mut self.message, &seen);
+                    // One that goes away needs no answer.
+                    let _closing = association.send(now, &self.message, control());
+                }
             }
         }
     }
