@@ -5,6 +5,7 @@ pub(crate) mod brief;
 pub(crate) mod dccp;
 mod demo;
 pub(crate) mod destination;
+mod doctor;
 mod emulate;
 mod encode;
 pub(crate) mod entrances;
@@ -31,6 +32,7 @@ mod viz;
 mod watch;
 
 pub(crate) use demo::DemoArgs;
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use encode::EncodeArgs;
 pub(crate) use generate::{GenerateArgs, Generated};
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Tunnel(Box<TunnelArgs>),
     /// Let two ends meet that nobody can call: pass on between them what it cannot read
     Relay(RelayArgs),
+    /// Say what is between this machine and the other end, and what to do about it
+    Doctor(DoctorArgs),
     /// Make keys for --key
     Key(KeyArgs),
     /// Measure throughput and latency

@@ -20,6 +20,8 @@ mod dccp;
 #[cfg(target_os = "linux")]
 mod demo;
 #[cfg(target_os = "linux")]
+mod doctor;
+#[cfg(target_os = "linux")]
 mod encode;
 #[cfg(target_os = "linux")]
 mod ends;
@@ -50,6 +52,8 @@ pub(crate) mod security;
 mod send;
 #[cfg(target_os = "linux")]
 mod service;
+#[cfg(target_os = "linux")]
+mod tables;
 #[cfg(target_os = "linux")]
 mod through;
 #[cfg(target_os = "linux")]
@@ -88,6 +92,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Tunnel(args) => tunnel::run(&args, &common),
         #[cfg(target_os = "linux")]
         Command::Relay(args) => relay::run(&args, &common),
+        #[cfg(target_os = "linux")]
+        Command::Doctor(args) => doctor::run(&args, &common),
         #[cfg(target_os = "linux")]
         Command::Key(args) => key::run(&args, common.json),
         #[cfg(target_os = "linux")]

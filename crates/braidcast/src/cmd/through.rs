@@ -68,12 +68,17 @@ impl Signer for Key {
     }
 }
 
+/// What signs for relays by a key of the user's.
+pub(super) fn signer(key: Identity) -> Arc<dyn Signer> {
+    Arc::new(Key(key))
+}
+
 impl Through {
     /// For the paths called so. `key`: that by which relays with a list know this end. `hidden`: the other end is
     /// not to know this one's addresses, so that all goes by the relays.
     pub(crate) fn new(place: Place, key: Option<Identity>, hidden: bool, paths: BTreeSet<String>) -> Outcome<Self> {
         let epoch = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
-        let signer = key.map(|key| Arc::new(Key(key)) as Arc<dyn Signer>);
+        let signer = key.map(signer);
         let credentials = Credentials { place, epoch, signer, hidden };
         let legs = Legs::new(common::rng(None)?);
         Ok(Self { legs, credentials, paths, said: BTreeSet::new(), straight: BTreeMap::new(), up: BTreeSet::new() })

@@ -20,6 +20,7 @@ help! {
     receive: "receive --help",
     emulate: "emulate --help",
     relay: "relay --help",
+    doctor: "doctor --help",
     perf: "perf --help",
     perf_server: "perf server --help",
     perf_client: "perf client --help",

@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod dial;
 mod docs;
+mod doctor;
 mod emulate;
 mod encode;
 mod failover;

@@ -3,7 +3,7 @@
 mod client;
 mod dccp;
 mod latency;
-mod protocol;
+pub(in crate::cmd) mod protocol;
 mod sctp;
 mod server;
 

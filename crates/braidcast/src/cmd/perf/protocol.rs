@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What a client's messages are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Purpose {
+pub(in crate::cmd) enum Purpose {
     /// To be counted.
     Bulk,
     /// To be timed: they begin with the client's clock and a mark of its machine, and the former comes back.
@@ -18,7 +18,7 @@ pub(super) enum Purpose {
 
 /// What happened to a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum ConnectionEvent {
+pub(in crate::cmd) enum ConnectionEvent {
     Connected,
     Readable,
     /// This path answers.
@@ -32,40 +32,40 @@ pub(super) enum ConnectionEvent {
 
 /// How a connection ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Ending {
+pub(in crate::cmd) struct Ending {
     /// As agreed between the ends.
-    pub(super) orderly: bool,
+    pub(in crate::cmd) orderly: bool,
     /// No protection was to be agreed on.
-    pub(super) insecure: bool,
-    pub(super) reason: String,
+    pub(in crate::cmd) insecure: bool,
+    pub(in crate::cmd) reason: String,
 }
 
 /// How a connection does.
 #[derive(Clone, Default)]
-pub(super) struct State {
-    pub(super) paths: Vec<PathState>,
+pub(in crate::cmd) struct State {
+    pub(in crate::cmd) paths: Vec<PathState>,
     /// What only DCCP has.
-    pub(super) dccp: Option<ConnectionLine>,
+    pub(in crate::cmd) dccp: Option<ConnectionLine>,
     /// How it is protected; `None` if it is not.
-    pub(super) security: Option<SecurityReport>,
+    pub(in crate::cmd) security: Option<SecurityReport>,
 }
 
 /// How a path of it does.
 #[derive(Clone)]
-pub(super) struct PathState {
-    pub(super) socket: SocketId,
-    pub(super) rtt: Option<Duration>,
+pub(in crate::cmd) struct PathState {
+    pub(in crate::cmd) socket: SocketId,
+    pub(in crate::cmd) rtt: Option<Duration>,
     /// Window or rate, as people read it.
-    pub(super) allowed: String,
-    pub(super) sent_packets: u64,
-    pub(super) sent_bytes: u64,
-    pub(super) lost: u64,
-    pub(super) retransmitted: u64,
-    pub(super) mtu: usize,
+    pub(in crate::cmd) allowed: String,
+    pub(in crate::cmd) sent_packets: u64,
+    pub(in crate::cmd) sent_bytes: u64,
+    pub(in crate::cmd) lost: u64,
+    pub(in crate::cmd) retransmitted: u64,
+    pub(in crate::cmd) mtu: usize,
 }
 
 /// A protocol's endpoint as a measurement sees it.
-pub(super) trait Protocol: Machine {
+pub(in crate::cmd) trait Protocol: Machine {
     /// Names a connection.
     type Id: Copy + Ord;
 

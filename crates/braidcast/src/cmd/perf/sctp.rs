@@ -3,8 +3,9 @@
 use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
 use crate::cmd::links::Change;
 use crate::out::units;
-use braidcast_core::{Instant, Machine};
-use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event, SendOptions};
+use braidcast_core::{Instant, Machine, PathId};
+use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event, SendOptions};
+use braidcast_session::wire::{Message, PPID, Seen, write_seen};
 use braidcast_session::{Farewell, SecurityReport};
 
 /// Messages to be counted: "BRPB".
@@ -64,12 +65,18 @@ impl Protocol for Endpoint {
 
     fn recv(&mut self, now: Instant, id: AssociationId, out: &mut Vec<u8>) -> Option<Purpose> {
         let association = self.association_mut(id)?;
-        match association.recv(now, out)?.ppid {
-            BULK => Some(Purpose::Bulk),
-            TIMED | ECHO => Some(Purpose::Timed),
-            _ => {
-                association.abort(now, Farewell::Measures.words());
-                None
+        loop {
+            let received = association.recv(now, out)?;
+            match received.ppid {
+                BULK => return Some(Purpose::Bulk),
+                TIMED | ECHO => return Some(Purpose::Timed),
+                PPID if let Ok(Message::Look(number)) = Message::parse(out) => {
+                    answer(now, association, number, received.path);
+                }
+                _ => {
+                    association.abort(now, Farewell::Measures.words());
+                    return None;
+                }
             }
         }
     }
@@ -111,4 +118,17 @@ impl Protocol for Endpoint {
             security: association.standing().as_ref().map(SecurityReport::from),
         })
     }
+}
+
+/// Answers who looks at the network: what came of it, and what time it is here.
+fn answer(now: Instant, association: &mut Association, number: u64, path: PathId) {
+    let path = association.paths().find(|it| it.id == path);
+    let Some(path) = path else { return };
+    let clock = u64::try_from(jiff::Timestamp::now().as_microsecond()).ok();
+    let seen = Seen { number, clock, ect_packets: path.ect_packets, from: path.route.remote, measures: true };
+    let mut message = Vec::new();
+    write_seen(&mut message, &seen);
+    let how = SendOptions { ppid: PPID, unordered: true, ..SendOptions::default() };
+    // One that goes away needs no answer.
+    let _closing = association.send(now, &message, how);
 }
