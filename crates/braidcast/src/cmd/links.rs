@@ -1,6 +1,7 @@
 //! The sockets of the paths, in the words of the command line.
 
 use super::paths::Plan;
+use super::tables;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::{Instant, Route, SocketId};
@@ -73,9 +74,8 @@ impl Links {
             }
             let path = if name == to { to } else { format!("{name} ({to})") };
             let hint = match (trouble, local) {
-                (Trouble::NoRoute | Trouble::Unreachable, Some(local)) => {
-                    format!(" (if its route is in a table of its own: `ip rule add from {local} lookup TABLE`)")
-                }
+                (Trouble::NoRoute | Trouble::Unreachable, Some(local)) => tables::lack_now(local, remote.ip())
+                    .map_or_else(String::new, |lack| format!(" ({}: `{}`)", lack.what, lack.command)),
                 _ => String::new(),
             };
             live.warn(format!("{path}: {trouble}{hint}; going on trying"));
