@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A question is asked again after this long, the first [`EAGER`] times.
+/// A question is asked again after this long, the first [`EAGER`] times, unless the relay is farther away.
 const AGAIN: Duration = Duration::from_millis(250);
 /// Ten seconds.
 const EAGER: u32 = 40;
@@ -22,6 +22,8 @@ const IDLE: Duration = Duration::from_secs(10);
 const WATCHFUL: Duration = Duration::from_millis(250);
 /// A stream goes until this long after its last packet.
 const ACTIVE: Duration = Duration::from_secs(30);
+/// A place is asked for with the same cookie for this long; relays take one for 10 s at least.
+const COOKIE: Duration = Duration::from_secs(8);
 /// Questions without an answer after which a place is asked for anew.
 const UNANSWERED: u32 = 4;
 /// Packets that wait for a place, at most: the newest.
@@ -70,8 +72,8 @@ pub enum ClientEvent {
 enum State {
     /// A cookie is asked for.
     Asking { nonce: u64 },
-    /// A place is.
-    Registering { nonce: u64 },
+    /// A place is, since then.
+    Registering { nonce: u64, since: Instant },
     /// It was refused.
     Waiting,
     /// It is there; questions since the relay was heard, and the last one's nonce.
@@ -91,6 +93,10 @@ pub struct Client {
     tries: u32,
     /// When to ask next.
     next: Instant,
+    /// The question for a place, to be asked again as it is.
+    question: Vec<u8>,
+    /// From the question for a place to its answer, the last time.
+    rtt: Duration,
     /// When the relay was heard last.
     heard: Instant,
     /// When a packet went or came last.
@@ -119,6 +125,8 @@ impl Client {
             tag: None,
             tries: 0,
             next: now,
+            question: Vec::new(),
+            rtt: Duration::ZERO,
             heard: now,
             active: None,
             out: VecDeque::new(),
@@ -137,9 +145,10 @@ impl Client {
         self.tag.is_some()
     }
 
-    /// A cookie, from the beginning.
+    /// A cookie, from the beginning. The question is the same until it is answered: the answer to an earlier one is as
+    /// good, and where the round trip takes longer than the pause there is no other.
     fn ask(&mut self, now: Instant) {
-        let nonce = self.rng.u64();
+        let nonce = if let State::Asking { nonce } = self.state { nonce } else { self.rng.u64() };
         self.state = State::Asking { nonce };
         self.tries += 1;
         self.next = now + if self.tries < EAGER { AGAIN } else { PATIENT };
@@ -159,9 +168,16 @@ impl Client {
         let proof = signer.as_ref().and_then(|signer| signer.sign(&message));
         let (leg, member) = (self.leg, self.member);
         let registration = Registration { place: *place, leg, epoch: *epoch, member, hidden: *hidden, proof };
-        self.state = State::Registering { nonce };
+        self.state = State::Registering { nonce, since: now };
         self.next = now + AGAIN;
-        self.send(&Control::Register { nonce, cookie, registration });
+        self.question.clear();
+        Control::Register { nonce, cookie, registration }.write(&mut self.question);
+        self.out.push_back(self.question.clone());
+    }
+
+    /// How long an answer is waited for before the question is asked again.
+    fn patience(&self) -> Duration {
+        AGAIN.max(self.rtt * 3 / 2)
     }
 
     fn lost(&mut self, now: Instant) {
@@ -186,9 +202,10 @@ impl Client {
             (Ok(Control::Challenge { nonce, cookie }), State::Asking { nonce: asked }) if nonce == asked => {
                 self.register(now, cookie);
             }
-            (Ok(Control::Registered { nonce, tag, observed, .. }), State::Registering { nonce: asked })
+            (Ok(Control::Registered { nonce, tag, observed, .. }), State::Registering { nonce: asked, since })
                 if nonce == asked =>
             {
+                self.rtt = now.since(since);
                 self.tag = Some(tag);
                 self.state = State::Member { unanswered: 0, nonce: 0 };
                 (self.heard, self.tries, self.said) = (now, 0, None);
@@ -197,7 +214,7 @@ impl Client {
                     self.out.push_back([&Header { tag, leg }.bytes()[..], &packet].concat());
                 }
             }
-            (Ok(Control::Refused { nonce, reason }), State::Registering { nonce: asked }) if nonce == asked => {
+            (Ok(Control::Refused { nonce, reason }), State::Registering { nonce: asked, .. }) if nonce == asked => {
                 self.refused(now, reason);
             }
             (Ok(Control::Kept { nonce }), State::Member { nonce: asked, .. }) if nonce == asked => self.is_heard(now),
@@ -268,10 +285,14 @@ impl Client {
             (State::Member { unanswered, .. }, Some(tag)) if unanswered < UNANSWERED => {
                 let nonce = self.rng.u64();
                 self.state = State::Member { unanswered: unanswered + 1, nonce };
-                self.next = now + AGAIN;
+                self.next = now + self.patience();
                 self.send(&Control::Keep { nonce, tag });
             }
             (State::Member { .. }, _) => self.lost(now),
+            (State::Registering { since, .. }, _) if now.since(since) < COOKIE => {
+                self.next = now + AGAIN;
+                self.out.push_back(self.question.clone());
+            }
             _ => self.ask(now),
         }
     }

@@ -1,9 +1,10 @@
 //! Ends that meet, are forgotten, and come again.
 
-use crate::common::{Above, End, World, addr, ask, drain, owner, relay};
-use braidcast_core::{Instant, Machine};
-use braidcast_relay::{Admission, ClientEvent, HEADER, Leg, Place, Reason};
+use crate::common::{Above, End, RELAY, World, addr, ask, drain, owner, relay};
+use braidcast_core::{Instant, Machine, Rng};
+use braidcast_relay::{Admission, Client, ClientEvent, Credentials, HEADER, Leg, Place, Reason};
 use core::time::Duration;
+use std::collections::VecDeque;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -216,4 +217,30 @@ fn who_hides_is_told_to_nobody_and_told_of_nobody() {
         world.pass(SECOND);
         assert_eq!(came(&mut world.ends[0].above), [b"by the relay"]);
     }
+}
+
+#[test]
+fn who_is_far_away_gets_a_place_in_two_round_trips_and_keeps_it() {
+    const WAY: Duration = Duration::from_millis(600);
+    let ((secret, _), from) = (owner(), addr("192.0.2.1:1000"));
+    let credentials = Credentials { place: Place::Owner(secret), epoch: 1, hidden: false, signer: None };
+    let mut relay = relay(Admission::Open(None));
+    let mut end = Client::new(Instant::ZERO, addr(RELAY), credentials, Leg(0), Rng::from_seed(3));
+    let (mut there, mut back, mut events) = (VecDeque::new(), VecDeque::new(), Vec::new());
+    for ms in (0..60_000).step_by(10) {
+        let now = Instant::from_millis(ms);
+        if end.next(now) <= now {
+            end.handle_timeout(now);
+        }
+        there.extend(core::iter::from_fn(|| end.poll()).map(|bytes| (now + WAY, bytes)));
+        while let Some((_, bytes)) = there.pop_front_if(|(at, _)| *at <= now) {
+            back.extend(ask(&mut relay, now, from, &bytes).into_iter().map(|(_, answer)| (now + WAY, answer)));
+        }
+        while let Some((_, bytes)) = back.pop_front_if(|(at, _)| *at <= now) {
+            end.handle(now, &bytes);
+        }
+        events.extend(core::iter::from_fn(|| end.poll_event()).map(|event| (now, event)));
+    }
+    let [(at, ClientEvent::Registered(_))] = events[..] else { panic!("{events:?}") };
+    assert!(at <= Instant::ZERO + WAY * 4 + Duration::from_millis(40), "{at:?}");
 }
