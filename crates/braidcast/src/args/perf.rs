@@ -49,8 +49,17 @@ latency test on one machine also lat_us_p50=N lat_us_p99=N lat_us_p999=N lat_us_
 pub(crate) struct PerfServerArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several
     /// with commas
-    #[arg(value_name = "LISTEN", value_parser = values::listen)]
-    pub(crate) listen: Listen,
+    #[arg(value_name = "LISTEN", value_parser = values::listen, required_unless_present = "from")]
+    pub(crate) listen: Option<Listen>,
+    /// Call the client that waits there (`perf client --at`) in place of listening. Several with commas, or repeated,
+    /// are as many paths
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer)]
+    #[arg(conflicts_with_all = ["listen", "keep", "dccp", "native", "probe"])]
+    pub(crate) from: Vec<Remote>,
+    /// Networks to call from, with --from: interfaces or local addresses. Several with commas, or repeated, are as
+    /// many paths [default: as the system routes]
+    #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, conflicts_with = "listen")]
+    pub(crate) via: Vec<Via>,
     /// Serve client after client, not just one
     #[arg(long)]
     pub(crate) keep: bool,
@@ -66,8 +75,12 @@ pub(crate) struct PerfServerArgs {
 #[derive(Args, Debug)]
 pub(crate) struct PerfClientArgs {
     /// Address of the server
-    #[arg(value_name = "HOST:PORT", value_parser = values::peer)]
-    pub(crate) server: Remote,
+    #[arg(value_name = "HOST:PORT", value_parser = values::peer, required_unless_present = "at")]
+    pub(crate) server: Option<Remote>,
+    /// Wait here for a server that calls (`perf server --from`) in place of calling it. Written as LISTEN there
+    #[arg(long, value_name = "LISTEN", value_parser = values::listen)]
+    #[arg(conflicts_with_all = ["server", "to", "via", "dccp", "native", "probe"])]
+    pub(crate) at: Option<Listen>,
     /// Further addresses of the server, reached over other paths; several with commas, or repeated
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with = "dccp")]
     pub(crate) to: Vec<Remote>,

@@ -29,6 +29,12 @@ impl Ends {
         Ok(Self { links: Some(links), called: false, through: None })
     }
 
+    /// The same for measurements, which do not wait for networks: at least one path can be used.
+    pub(crate) fn dial_now(plans: Vec<Plan>, carrier: Carrier, driver: &mut Driver, live: &Live) -> Outcome<Self> {
+        let links = Links::open_now(plans, carrier, driver, live)?;
+        Ok(Self { links: Some(links), called: false, through: None })
+    }
+
     /// The same where paths lead to relays. If it `is_called`, the other end joins it there.
     pub(crate) fn meet(
         plans: Vec<Plan>,

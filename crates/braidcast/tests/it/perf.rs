@@ -1,6 +1,6 @@
 //! The two ends of a measurement, and what the bench harness relies on.
 
-use crate::common::{Running, free_port};
+use crate::common::{Running, free_port, free_ports};
 
 #[test]
 fn a_server_says_ready_and_then_the_result() {
@@ -194,4 +194,45 @@ fn dccp_ends_that_do_not_go_together_say_which() {
         client.finish().says(1, &["no secure connection", at_client]);
     }
     drop(server.wait_for("the other end does not encrypt, and this end insists"));
+}
+
+/// Who dials and who sends are two separate choices here too.
+#[test]
+fn a_server_calls_a_client_over_two_networks() {
+    let (dir, [port, other]) = (tempfile::tempdir().unwrap(), free_ports());
+    let dir = dir.path();
+    let key = "--key open-sesame-2026";
+    let none = Running::start(dir, &format!("perf server --from 127.0.0.1:{port} --plain"));
+    // Long enough for the second path to join.
+    let client = format!("perf client --at 127.0.0.1:{port},127.0.0.1:{other} --duration 3s --json {key}");
+    let client = Running::start(dir, &client).wait_for("waiting for a server at");
+    none.finish().says(1, &["no client was there"]);
+    let server = format!("perf server --from 127.0.0.1:{port},127.0.0.1:{other} --json {key}");
+    let server = Running::start(dir, &server).finish();
+    server.says(0, &["calling 127.0.0.1"]);
+    let client = client.finish();
+    client.says(0, &["connected"]);
+    let sent = client.json()["bytes"].clone();
+    let served = &server.json()["clients"][0];
+    assert_eq!((&served["bytes"], &served["complete"]), (&sent, &true.into()), "{served}");
+    assert_eq!(served["security"]["authenticated"], true);
+    let paths = client.json()["paths"].as_array().unwrap().clone();
+    assert!(paths.len() == 2 && paths.iter().all(|it| it["sent_bytes"].as_u64() > Some(100_000)), "{paths:?}");
+}
+
+#[test]
+fn a_server_that_calls_remembers_the_key_of_its_client() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let dir = dir.path();
+    Running::start(dir, "key identity field").finish().says(0, &[]);
+    for said in ["for the first time", "authenticated by its own key"] {
+        let client = Running::start(dir, &format!("perf client --at 127.0.0.1:{port} --bytes 1MB --identity field"));
+        let client = client.wait_for("waiting for a server at");
+        Running::start(dir, &format!("perf server --from 127.0.0.1:{port}")).finish().says(0, &["connected", said]);
+        client.finish().says(0, &[]);
+    }
+    let client = Running::start(dir, &format!("perf client --at 127.0.0.1:{port}")).wait_for("waiting for a server at");
+    let server = Running::start(dir, &format!("perf server --from 127.0.0.1:{port}")).finish();
+    server.says(1, &["no client was there", "known_peers:1 says that its key was"]);
+    client.kill();
 }

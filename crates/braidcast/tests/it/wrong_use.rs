@@ -62,6 +62,7 @@ fn only_what_sends_a_stream_keeps_to_the_most_of_a_path() {
         ("tunnel client --to a:1 --listen 5000 --plain", "a tunnel has no limit by path"),
         ("receive --from a:1 out.ts --plain", "the other end sends"),
         ("perf client a:1 --plain", "it measures what the paths carry"),
+        ("perf server --from a:1 --plain", "the other end sends"),
     ] {
         refused(&format!("{command} --via lo?max=5mbit"), &["--via lo?max= has no effect here", why, "leave max= out"]);
     }
@@ -118,6 +119,24 @@ fn a_tunnel_takes_only_what_its_queues_can_do() {
     refused("tunnel client --to a:1 --listen 1,5004/8", &["8 is not a priority; use 0 (first) to 7"]);
     refused("tunnel server 9000 --forward a:1/audio/0ms", &["over at once", "150ms"]);
     refused("tunnel server 9000 --forward a:1 --lifetime 0s", &["over at once"]);
+}
+
+#[test]
+fn an_end_of_a_measurement_dials_or_is_called() {
+    refused("perf client", &["<HOST:PORT>"]);
+    refused("perf client a:1 --at 9000", &["--at <LISTEN>", "cannot be used with"]);
+    refused("perf client --at 9000 --to a:1", &["--at <LISTEN>", "cannot be used with"]);
+    refused("perf client --at 9000 --via 127.0.0.1", &["--at <LISTEN>", "cannot be used with"]);
+    refused("perf client --at 9000 --dccp ccid2", &["--at <LISTEN>", "cannot be used with"]);
+    refused("perf client --at 9000 --native", &["--at <LISTEN>", "cannot be used with"]);
+    refused("perf client --at home.example:9000", &["neither PORT nor ADDR:PORT"]);
+    refused("perf server", &["<LISTEN>"]);
+    refused("perf server 9000 --from a:1", &["--from <HOST:PORT>", "cannot be used with"]);
+    refused("perf server --from a:1 --keep", &["--from <HOST:PORT>", "cannot be used with"]);
+    refused("perf server --from a:1 --dccp ccid2", &["--from <HOST:PORT>", "cannot be used with"]);
+    refused("perf server --from 9000", &["9000", "home.example:9000"]);
+    refused("perf server --from a:1 --native", &["--from <HOST:PORT>", "cannot be used with"]);
+    refused("perf server 9000 --via 127.0.0.1", &["--via", "cannot be used with", "[LISTEN]"]);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use super::latency::{self, Latencies, Percentiles};
 use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
-use crate::cmd::links::{Change, Links};
+use crate::cmd::ends::Ends;
+use crate::cmd::links::Change;
 use crate::cmd::security::Security;
 use crate::cmd::watch::{Carried, Watch};
 use crate::cmd::{common, named};
@@ -16,7 +17,7 @@ use crate::out::{json, security, units};
 use crate::process;
 use braidcast_core::{Instant, Reader};
 use braidcast_driver::{Carrier, Driver, Wake};
-use braidcast_sctp::Endpoint;
+use braidcast_sctp::{Endpoint, JoinError};
 use braidcast_session::{Redundancy, SecurityReport};
 use serde::Serialize;
 use std::time::Duration;
@@ -69,12 +70,13 @@ struct Test<P: Protocol> {
     driver: Driver,
     live: Live,
     watch: Watch,
-    links: Links,
+    ends: Ends,
     /// Several addresses of the server are tried: DCCP has one path.
     tries: bool,
     security: Security,
     endpoint: P,
-    id: P::Id,
+    /// `None` until a server has called.
+    id: Option<P::Id>,
     /// The message, its stamp at the front.
     payload: Vec<u8>,
     purpose: Purpose,
@@ -104,15 +106,22 @@ struct Test<P: Protocol> {
 }
 
 pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
-    let to = std::iter::once(&args.server).chain(&args.to).cloned().collect::<Vec<_>>();
-    let plans = named::unlimited(&args.via, &to, "it measures what the paths carry")?;
+    let to = args.server.iter().chain(&args.to).cloned().collect::<Vec<_>>();
+    let plans = if args.at.is_some() {
+        Vec::new()
+    } else {
+        named::unlimited(&args.via, &to, "it measures what the paths carry")?
+    };
     if args.dccp.dccp.is_some() && plans.len() > 1 {
         return Err(Failure::usage("a DCCP connection has one path", "give one --via, or measure SCTP"));
     }
     let live = Live::new(common.quiet);
     let mut driver = common::driver()?;
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
-    let links = Links::open_now(plans, carrier, &mut driver, &live)?;
+    let (ends, locals) = match &args.at {
+        Some(at) => Ends::listen(at, "--at", &mut driver)?,
+        None => (Ends::dial_now(plans, carrier, &mut driver, &live)?, Vec::new()),
+    };
     let protocol = if args.dccp.dccp.is_some() { Carried::Dccp } else { Carried::Sctp };
     let watch = Watch::open(&args.watch, "perf client", &mut driver, protocol)?;
     if !args.dccp.native {
@@ -122,18 +131,26 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let (now, rng) = (driver.now(), common::rng(None)?);
     let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
     let names: Vec<String> = to.iter().map(ToString::to_string).collect();
-    let security = Security::client(&args.shared, &names, &live)?;
+    let security = match &args.at {
+        Some(_) => Security::server(&args.shared, &live)?,
+        None => Security::client(&args.shared, &names, &live)?,
+    };
+    locals.iter().for_each(|local| live.note(format!("waiting for a server at {local}")));
+    if let Some(server) = &args.server {
+        live.note(format!("connecting to {server}"));
+    }
     if let Some(choice) = args.dccp.dccp {
         let mut dccp = Dccp::new(&args.dccp, choice, false, rng, (&security, watch.tracer()))?;
-        let Some(&route) = links.routes().first() else {
+        let Some(&route) = ends.routes().first() else {
             return Err(Failure::new("the path vanished before it could be used", "try again"));
         };
         if let Some(socket) = driver.socket(route.socket).filter(|_| args.dccp.native) {
             dccp.set_local_address(route.socket, socket.local_addr().ip());
         }
-        let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
+        let native = args.server.as_ref().filter(|_| args.dccp.native);
+        let port = native.map_or(PORT_IN_UDP, |server| server.port);
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
-        return Test::new(args, driver, (live, watch), links, dccp, id, security).run(common);
+        return Test::new(args, driver, (live, watch), ends, dccp, Some(id), security).run(common);
     }
     let mut options = common::sctp_options(&security);
     options.paths.scheduler = args.scheduler;
@@ -144,10 +161,14 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     options.events = watch.tracer();
     let port = options.local_port;
     let mut sctp = Endpoint::new(options, rng)?;
-    let id = sctp
-        .connect(now, port, &links.routes())
-        .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-    Test::new(args, driver, (live, watch), links, sctp, id, security).run(common)
+    let id = if ends.is_called() {
+        sctp.listen();
+        None
+    } else {
+        let id = sctp.connect(now, port, &ends.routes());
+        Some(id.map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?)
+    };
+    Test::new(args, driver, (live, watch), ends, sctp, id, security).run(common)
 }
 
 impl<P: Protocol> Test<P> {
@@ -155,9 +176,9 @@ impl<P: Protocol> Test<P> {
         args: &PerfClientArgs,
         driver: Driver,
         (live, watch): (Live, Watch),
-        links: Links,
+        ends: Ends,
         endpoint: P,
-        id: P::Id,
+        id: Option<P::Id>,
         security: Security,
     ) -> Self {
         let mut payload = vec![0x55; args.size as usize];
@@ -165,7 +186,6 @@ impl<P: Protocol> Test<P> {
         let rate = args.rate.or(args.latency_test.then_some(RATE));
         let spacing = |rate: u64| (u64::from(args.size) * 8).saturating_mul(1_000_000_000) / rate.max(1);
         let now = driver.now();
-        live.note(format!("connecting to {}", args.server));
         Self {
             look_at: now + REFUSED,
             say_by: now + NO_ANSWER,
@@ -173,7 +193,7 @@ impl<P: Protocol> Test<P> {
             driver,
             live,
             watch,
-            links,
+            ends,
             tries: args.dccp.dccp.is_none(),
             security,
             endpoint,
@@ -206,7 +226,7 @@ impl<P: Protocol> Test<P> {
             let burst = if self.purpose == Purpose::Timed { Duration::ZERO } else { BURST };
             let paced = is_paced.then_some(self.next_message + burst);
             let farewell = self.farewell(now);
-            let tries = self.tries.then(|| self.links.next()).flatten();
+            let tries = self.tries.then(|| self.ends.next()).flatten();
             let answer = (self.started.is_none()).then_some(self.say_by.min(self.look_at));
             let until = [paced, self.live.next(), farewell, tries, answer].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
@@ -216,11 +236,14 @@ impl<P: Protocol> Test<P> {
             self.wait_for_server(now)?;
             self.follow_the_end(now);
             if self.tries {
-                let changes = self.links.tend(&mut self.driver, &self.live)?;
-                self.apply(changes);
+                let Self { ends, driver, live, endpoint, id, .. } = &mut self;
+                ends.tend(driver, live, |now, change, _| apply(endpoint, *id, now, change))?;
             }
-            while let Some((_, event)) = self.endpoint.poll() {
-                self.take(now, event);
+            while let Some((id, event)) = self.endpoint.poll() {
+                self.take_of(now, id, event);
+            }
+            while let Some(why) = self.endpoint.poll_turned_away() {
+                self.live.warn_rarely(now, format!("a server was turned away: {why}"));
             }
             match wake {
                 Wake::Interrupt => self.interrupt(now),
@@ -240,13 +263,17 @@ impl<P: Protocol> Test<P> {
         }
         if now >= self.look_at {
             self.look_at = now + REFUSED;
-            if let Some(why) = self.links.refusal(&self.driver) {
+            if let Some(why) = self.ends.refusal(&self.driver) {
                 return Err(Failure::new(why, "start `braidcast perf server` there first"));
             }
         }
         if now >= self.say_by {
             self.say_by = now + NO_ANSWER;
-            self.live.note("no server answers yet (is `braidcast perf server` running there, and does UDP reach it?)");
+            self.live.note(if self.ends.is_called() {
+                "no server has called yet (is `braidcast perf server --from` running there?)"
+            } else {
+                "no server answers yet (is `braidcast perf server` running there, and does UDP reach it?)"
+            });
         }
         Ok(())
     }
@@ -255,7 +282,7 @@ impl<P: Protocol> Test<P> {
     /// association that has ended has none.
     fn follow_the_end(&mut self, now: Instant) {
         if self.closing
-            && let Some(state) = self.endpoint.state(now, self.id)
+            && let Some(state) = self.state_at(now)
             && state.paths.len() >= self.state.paths.len()
         {
             self.state = state;
@@ -267,7 +294,7 @@ impl<P: Protocol> Test<P> {
         if !self.closing {
             return None;
         }
-        let socket = self.state.paths.first().and_then(|path| self.driver.socket(path.socket));
+        let socket = self.state.paths.first().and_then(|path| self.driver.socket(path.route.socket));
         let count = socket.map_or(0, |socket| socket.stats().received_datagrams);
         if count != self.heard.1 || self.heard.0 == Instant::ZERO {
             self.heard = (now, count);
@@ -282,13 +309,13 @@ impl<P: Protocol> Test<P> {
 
     /// Sends what there is room for, or what is due, and closes when it is enough.
     fn send(&mut self, now: Instant) {
-        let Some(started) = self.started else { return };
+        let (Some(started), Some(id)) = (self.started, self.id) else { return };
         while !self.closing {
             let left = self.goal.map_or(u64::MAX, |goal| goal - self.bytes);
             if left == 0 || (self.goal.is_none() && now.since(started) >= self.duration) {
                 self.closing = true;
-                self.state = self.endpoint.state(now, self.id).unwrap_or_default();
-                self.endpoint.close(now, self.id);
+                self.state = self.endpoint.state(now, id).unwrap_or_default();
+                self.endpoint.close(now, id);
                 return;
             }
             if let Some(spacing) = self.spacing {
@@ -298,14 +325,14 @@ impl<P: Protocol> Test<P> {
                 self.next_message += spacing;
             }
             // What was taken has to be delivered: a test of some seconds would last until all of the send buffer is.
-            if self.goal.is_none() && self.spacing.is_none() && self.endpoint.has_enough(self.id) {
+            if self.goal.is_none() && self.spacing.is_none() && self.endpoint.has_enough(id) {
                 return;
             }
             if self.purpose == Purpose::Timed {
                 self.payload[..8].copy_from_slice(&latency::clock().to_be_bytes());
             }
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.payload.len());
-            if !self.endpoint.send(now, self.id, &self.payload[..len], self.purpose) {
+            if !self.endpoint.send(now, id, &self.payload[..len], self.purpose) {
                 // No room: the next turn tries again. What was due meanwhile is left out, else it
                 // would try without a pause.
                 if let Some(spacing) = self.spacing {
@@ -318,23 +345,43 @@ impl<P: Protocol> Test<P> {
         }
     }
 
+    /// How the connection does; `None` if there is none.
+    fn state_at(&self, now: Instant) -> Option<State> {
+        self.endpoint.state(now, self.id?)
+    }
+
+    /// Something happened to the connection `id`: that of the test, or one by which another server calls.
+    fn take_of(&mut self, now: Instant, id: P::Id, event: ConnectionEvent) {
+        if self.id.is_none() && event == ConnectionEvent::Connected {
+            self.id = Some(id);
+        }
+        match event {
+            event if self.id == Some(id) => self.take(now, event),
+            ConnectionEvent::Connected => self.endpoint.abort(now, id),
+            ConnectionEvent::Closed(Ending { insecure: true, reason, .. }) => {
+                self.live.warn_rarely(now, format!("a server was turned away: {reason}"));
+            }
+            _ => {}
+        }
+    }
+
     fn take(&mut self, now: Instant, event: ConnectionEvent) {
         match event {
             ConnectionEvent::Connected => {
                 self.live.note("connected");
-                let report = self.endpoint.state(now, self.id).and_then(|state| state.security);
+                let report = self.state_at(now).and_then(|state| state.security);
                 self.security.connected(report.as_ref(), &self.live);
                 self.started = Some(now);
                 self.next_message = now;
             }
             ConnectionEvent::Readable => self.read_echoes(now),
             ConnectionEvent::Answers(route) => {
-                let changes = self.links.up(route, &self.live);
-                self.apply(changes);
+                let Self { ends, driver, live, endpoint, id, .. } = self;
+                ends.up(route, driver, live, |now, change, _| apply(endpoint, *id, now, change));
             }
             ConnectionEvent::Silent(route) => {
-                self.live.warn(format!("{} does not answer", self.links.name(route.socket)));
-                self.links.down(now, route);
+                self.live.warn(format!("{} does not answer", self.ends.name(route)));
+                self.ends.down(now, route);
             }
             ConnectionEvent::Closed(ending) => self.end = Some(ending),
             ConnectionEvent::Other => {}
@@ -342,7 +389,7 @@ impl<P: Protocol> Test<P> {
     }
 
     fn read_echoes(&mut self, now: Instant) {
-        while let Some(purpose) = self.endpoint.recv(now, self.id, &mut self.received) {
+        while let Some(purpose) = self.id.and_then(|id| self.endpoint.recv(now, id, &mut self.received)) {
             if purpose == Purpose::Timed
                 && let Ok(stamp) = Reader::new(&self.received).u64()
             {
@@ -353,7 +400,7 @@ impl<P: Protocol> Test<P> {
 
     fn show(&mut self, now: Instant) {
         let (true, Some(started)) = (self.live.due(now), self.started) else { return };
-        if let Some(state) = self.endpoint.state(now, self.id).filter(|_| !self.closing) {
+        if let Some(state) = self.state_at(now).filter(|_| !self.closing) {
             self.state = state;
         }
         let seconds = now.since(started).as_secs_f64();
@@ -372,7 +419,7 @@ impl<P: Protocol> Test<P> {
         for path in &self.state.paths {
             let rtt = path.rtt.map_or_else(|| "–".into(), units::time);
             let cells = [
-                self.links.name(path.socket).to_owned(),
+                self.ends.name(path.route),
                 rtt,
                 path.allowed.clone(),
                 units::bytes(path.sent_bytes),
@@ -384,33 +431,23 @@ impl<P: Protocol> Test<P> {
     }
 
     fn refresh_links(&mut self) -> Outcome {
-        let changes = self.links.refresh(&mut self.driver, &self.live)?;
-        self.apply(changes);
-        Ok(())
-    }
-
-    /// Paths join and leave.
-    fn apply(&mut self, changes: Vec<Change>) {
-        for change in changes {
-            let now = self.driver.now();
-            let changed = self.endpoint.change(now, self.id, &change);
-            match change {
-                Change::Join(route) => {
-                    if let Err(refused) = changed {
-                        self.live.warn(format!("{} cannot join: {refused}", self.links.name(route.socket)));
-                    }
-                }
-                Change::Leave(route) => self.driver.unbind(route.socket),
-            }
-        }
+        let Self { ends, driver, live, endpoint, id, .. } = self;
+        ends.refresh(driver, live, |now, change, _| apply(endpoint, *id, now, change))
     }
 
     /// Ctrl-C: what was sent is still delivered and counted.
     fn interrupt(&mut self, now: Instant) {
         self.interrupted = true;
         self.closing = true;
-        self.state = self.endpoint.state(now, self.id).unwrap_or_default();
-        if self.started.is_some() { self.endpoint.close(now, self.id) } else { self.endpoint.abort(now, self.id) }
+        self.state = self.state_at(now).unwrap_or_default();
+        match self.id {
+            Some(id) if self.started.is_some() => self.endpoint.close(now, id),
+            Some(id) => self.endpoint.abort(now, id),
+            None => {
+                let reason = "no server called".into();
+                self.end = Some(Ending { orderly: false, insecure: false, reason });
+            }
+        }
     }
 
     fn finish(mut self, common: &Common) -> Outcome {
@@ -435,7 +472,7 @@ impl<P: Protocol> Test<P> {
             bits_per_second: (self.bytes as f64 * 8.0 / seconds.max(1e-9)).round(),
             interrupted: self.interrupted,
             round_trip_us: self.round_trips.percentiles(),
-            paths: self.state.paths.iter().map(|path| path_line(path, self.links.name(path.socket))).collect(),
+            paths: self.state.paths.iter().map(|path| path_line(path, &self.ends.name(path.route))).collect(),
             dccp: self.state.dccp.clone(),
             security: self.state.security.clone(),
         };
@@ -461,6 +498,11 @@ impl<P: Protocol> Test<P> {
         }
         Ok(())
     }
+}
+
+/// Paths join and leave.
+fn apply<P: Protocol>(endpoint: &mut P, id: Option<P::Id>, now: Instant, change: &Change) -> Result<(), JoinError> {
+    id.map_or(Ok(()), |id| endpoint.change(now, id, change))
 }
 
 fn path_line(path: &PathState, name: &str) -> PathLine {

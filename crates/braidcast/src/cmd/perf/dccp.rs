@@ -12,6 +12,7 @@ use crate::out::units;
 use braidcast_core::events::Tracer;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, SendOptions, ServiceCode};
+use braidcast_sctp::JoinError;
 use braidcast_session::SecurityReport;
 use std::time::Duration;
 
@@ -167,7 +168,7 @@ impl Protocol for Dccp {
         self.endpoint.connection_mut(id).into_iter().for_each(braidcast_dccp::Connection::abort);
     }
 
-    fn change(&mut self, _now: Instant, id: ConnectionId, change: &Change) -> Result<(), String> {
+    fn change(&mut self, _now: Instant, id: ConnectionId, change: &Change) -> Result<(), JoinError> {
         // There is one path, and without it no connection.
         if let Change::Leave(_) = change
             && let Some(connection) = self.endpoint.connection_mut(id)
@@ -183,7 +184,7 @@ impl Protocol for Dccp {
         let rate = report.ccid.allowed_rate.map(|rate| units::rate(rate * 8.0));
         let window = report.ccid.cwnd.map(|packets| format!("{packets} packets"));
         let path = PathState {
-            socket: connection.route().socket,
+            route: connection.route(),
             rtt: report.rtt,
             allowed: rate.or(window).unwrap_or_default(),
             sent_packets: report.stats.sent_packets,

@@ -3,7 +3,8 @@
 use crate::cmd::dccp::ConnectionLine;
 use crate::cmd::links::Change;
 use crate::failure::Outcome;
-use braidcast_core::{Instant, Machine, Route, SocketId};
+use braidcast_core::{Instant, Machine, Route};
+use braidcast_sctp::JoinError;
 use braidcast_session::SecurityReport;
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ pub(in crate::cmd) struct State {
 /// How a path of it does.
 #[derive(Clone)]
 pub(in crate::cmd) struct PathState {
-    pub(in crate::cmd) socket: SocketId,
+    pub(in crate::cmd) route: Route,
     pub(in crate::cmd) rtt: Option<Duration>,
     /// Window or rate, as people read it.
     pub(in crate::cmd) allowed: String,
@@ -103,7 +104,7 @@ pub(in crate::cmd) trait Protocol: Machine {
     ///
     /// # Errors
     /// It cannot join, for this reason.
-    fn change(&mut self, now: Instant, id: Self::Id, change: &Change) -> Result<(), String>;
+    fn change(&mut self, now: Instant, id: Self::Id, change: &Change) -> Result<(), JoinError>;
 
     /// How it does; nothing once it is gone.
     fn state(&self, now: Instant, id: Self::Id) -> Option<State>;

@@ -4,7 +4,7 @@ use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, Sta
 use crate::cmd::links::Change;
 use crate::out::units;
 use braidcast_core::{Instant, Machine, PathId};
-use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event, SendOptions};
+use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event, JoinError, SendOptions};
 use braidcast_session::wire::{Message, PPID, Seen, write_seen};
 use braidcast_session::{Farewell, SecurityReport};
 
@@ -89,10 +89,10 @@ impl Protocol for Endpoint {
         self.association_mut(id).into_iter().for_each(|association| association.abort(now, "interrupted"));
     }
 
-    fn change(&mut self, now: Instant, id: AssociationId, change: &Change) -> Result<(), String> {
+    fn change(&mut self, now: Instant, id: AssociationId, change: &Change) -> Result<(), JoinError> {
         let Some(association) = self.association_mut(id) else { return Ok(()) };
         match *change {
-            Change::Join(route) => association.join(now, route).map(|_| ()).map_err(|refused| refused.to_string()),
+            Change::Join(route) => association.join(now, route).map(|_| ()),
             Change::Leave(route) => {
                 association.leave(now, route);
                 Ok(())
@@ -103,7 +103,7 @@ impl Protocol for Endpoint {
     fn state(&self, _now: Instant, id: AssociationId) -> Option<State> {
         let association = self.association(id)?;
         let paths = association.paths().map(|path| PathState {
-            socket: path.route.socket,
+            route: path.route,
             rtt: path.srtt,
             allowed: units::bytes(path.cwnd as u64),
             sent_packets: path.sent_packets,

@@ -3,18 +3,19 @@
 use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
 use super::protocol::{ConnectionEvent, Protocol, Purpose};
-use crate::args::values::Listen;
+use crate::args::values::Place;
 use crate::args::{Common, PerfServerArgs};
-use crate::cmd::common;
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
+use crate::cmd::ends::Ends;
 use crate::cmd::security::Security;
 use crate::cmd::watch::{Carried, Watch};
+use crate::cmd::{common, named};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, security, units};
 use crate::process;
 use braidcast_core::{Instant, Reader, SocketId};
-use braidcast_driver::{Bind, Driver, Wake};
+use braidcast_driver::{Bind, Carrier, Driver, Wake};
 use braidcast_sctp::Endpoint;
 use braidcast_session::SecurityReport;
 use serde::Serialize;
@@ -55,8 +56,17 @@ struct Client {
     security: Option<SecurityReport>,
 }
 
+/// The connection by which a server calls a client.
+struct Call<I> {
+    id: I,
+    ends: Ends,
+    security: Security,
+}
+
 struct Server<P: Protocol> {
     endpoint: P,
+    /// Of a server that calls a client.
+    call: Option<Call<P::Id>>,
     clients: BTreeMap<P::Id, Client>,
     served: Vec<Served>,
     machine: u64,
@@ -67,21 +77,33 @@ struct Server<P: Protocol> {
 pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let mut live = Live::new(common.quiet);
-    let sockets = open(&args.listen, args.dccp.native, &mut driver, &live)?;
+    let places = args.listen.as_ref().map_or(&[][..], |listen| &listen.0);
+    let sockets = open(places, args.dccp.native, &mut driver, &live)?;
+    let ends = if args.from.is_empty() {
+        None
+    } else {
+        let plans = named::unlimited(&args.via, &args.from, "the other end sends")?;
+        Some(Ends::dial_now(plans, Carrier::Udp, &mut driver, &live)?)
+    };
     let protocol = if args.dccp.dccp.is_some() { Carried::Dccp } else { Carried::Sctp };
     let mut watch = Watch::open(&args.watch, "perf server", &mut driver, protocol)?;
     process::drop_privileges()?;
     let rng = common::rng(None)?;
-    let security = Security::server(&args.shared, &live)?;
+    let names: Vec<String> = args.from.iter().map(ToString::to_string).collect();
+    let security = if ends.is_some() {
+        Security::client(&args.shared, &names, &live)?
+    } else {
+        Security::server(&args.shared, &live)?
+    };
     if let Some(choice) = args.dccp.dccp {
         let mut dccp = Dccp::new(&args.dccp, choice, true, rng, (&security, watch.tracer()))?;
-        for (place, socket) in args.listen.0.iter().zip(sockets) {
+        for (place, socket) in places.iter().zip(sockets) {
             dccp.listen(if args.dccp.native { place.port } else { PORT_IN_UDP })?;
             if let Some(address) = place.addr.filter(|_| args.dccp.native) {
                 dccp.set_local_address(socket, address);
             }
         }
-        return serve(dccp, driver, args, common, (&mut live, &mut watch));
+        return serve(dccp, None, driver, args, common, (&mut live, &mut watch));
     }
     let options = common::sctp_options(&security).with(|it| {
         it.redundancy.fec_receive = true;
@@ -89,15 +111,25 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         it.limits.max_associations = MAX_CLIENTS;
         it.events = watch.tracer();
     });
+    let port = options.local_port;
     let mut sctp = Endpoint::new(options, rng)?;
-    sctp.listen();
-    serve(sctp, driver, args, common, (&mut live, &mut watch))
+    let mut call = None;
+    match ends {
+        Some(ends) => {
+            live.note(format!("calling {}", names.join(", ")));
+            let id = sctp.connect(driver.now(), port, &ends.routes());
+            let id = id.map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
+            call = Some(Call { id, ends, security });
+        }
+        None => sctp.listen(),
+    }
+    serve(sctp, call, driver, args, common, (&mut live, &mut watch))
 }
 
 /// A socket for each address.
-fn open(listen: &Listen, native: bool, driver: &mut Driver, live: &Live) -> Outcome<Vec<SocketId>> {
+fn open(places: &[Place], native: bool, driver: &mut Driver, live: &Live) -> Outcome<Vec<SocketId>> {
     let mut sockets = Vec::new();
-    for place in &listen.0 {
+    for place in places {
         let port = place.port;
         let bind = match place.addr {
             Some(addr) if native => Bind::to_ip(addr, IP_PROTOCOL),
@@ -123,6 +155,7 @@ fn open(listen: &Listen, native: bool, driver: &mut Driver, live: &Live) -> Outc
 
 fn serve<P: Protocol>(
     endpoint: P,
+    call: Option<Call<P::Id>>,
     mut driver: Driver,
     args: &PerfServerArgs,
     common: &Common,
@@ -133,7 +166,7 @@ fn serve<P: Protocol>(
     }
     let (clients, served) = (BTreeMap::new(), Vec::new());
     let (machine, plain) = (latency::machine(), args.shared.plain);
-    let mut server = Server { endpoint, clients, served, machine, plain, message: Vec::new() };
+    let mut server = Server { endpoint, call, clients, served, machine, plain, message: Vec::new() };
     server.serve(&mut driver, args.keep, common, (live, watch))?;
     server.endpoint.end_probe()?;
     watch.finish(live);
@@ -152,11 +185,15 @@ impl<P: Protocol> Server<P> {
         (live, watch): (&mut Live, &Watch),
     ) -> Outcome {
         loop {
-            let wake = driver.drive(&mut self.endpoint, None).map_err(|e| common::broken(&e))?;
+            let until = self.call.as_ref().and_then(|call| call.ends.next()).into_iter().chain(live.next()).min();
+            let wake = driver.drive(&mut self.endpoint, until.filter(|_| self.call.is_some()));
+            let wake = wake.map_err(|e| common::broken(&e))?;
             let now = driver.now();
+            self.tend(driver, live, matches!(wake, Wake::Interfaces(_)))?;
             watch.check(live);
             self.endpoint.probe()?;
             while let Some((id, event)) = self.endpoint.poll() {
+                self.follow(driver, live, id, &event)?;
                 let served = match self.take(now, id, event) {
                     None => continue,
                     Some(Err(why)) => {
@@ -188,6 +225,47 @@ impl<P: Protocol> Server<P> {
                 return Ok(());
             }
         }
+    }
+
+    /// Paths of a call join and leave.
+    fn tend(&mut self, driver: &mut Driver, live: &Live, changed: bool) -> Outcome {
+        let Some(Call { id, ends, .. }) = &mut self.call else { return Ok(()) };
+        let (endpoint, id) = (&mut self.endpoint, *id);
+        if changed {
+            ends.refresh(driver, live, |now, change, _| endpoint.change(now, id, change))?;
+        }
+        ends.tend(driver, live, |now, change, _| endpoint.change(now, id, change))
+    }
+
+    /// What an event means for the paths of a call, and for a call that nobody takes.
+    fn follow(&mut self, driver: &mut Driver, live: &Live, id: P::Id, event: &ConnectionEvent) -> Outcome {
+        let Some(call) = self.call.as_mut().filter(|call| call.id == id) else { return Ok(()) };
+        let Call { ends, security, .. } = call;
+        let endpoint = &mut self.endpoint;
+        match event {
+            ConnectionEvent::Connected => {
+                live.note("connected");
+                let report = endpoint.state(driver.now(), id).and_then(|state| state.security);
+                security.connected(report.as_ref(), live);
+            }
+            ConnectionEvent::Answers(route) => {
+                ends.up(*route, driver, live, |now, change, _| endpoint.change(now, id, change));
+            }
+            ConnectionEvent::Silent(route) => {
+                live.warn(format!("{} does not answer", ends.name(*route)));
+                ends.down(driver.now(), *route);
+            }
+            ConnectionEvent::Closed(ending) if !self.clients.contains_key(&id) => {
+                let hint = if ending.insecure {
+                    security.hint(&ending.reason)
+                } else {
+                    "start `braidcast perf client --at` there first, with the same --key or --plain as here".into()
+                };
+                return Err(Failure::new(format!("no client was there: {}", ending.reason), hint));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Of a connection that has gone: the account, or a warning if it measured nothing.
