@@ -38,6 +38,9 @@ pub struct PathView {
     pub forward_delay: Option<Delay>,
     /// From the receiver back to here; `None` before it is known.
     pub return_delay: Option<Delay>,
+    /// How long after it was sent a packet that is lost is known to be, where acknowledgements come
+    /// back over the quickest path; `None` where they do not, or before it is known.
+    pub known_lost: Option<Duration>,
 }
 
 /// A delay that was measured several times.

@@ -172,6 +172,11 @@ const SCTP: Words = &[
     ("nr_sack", "non-renegable SACKs"),
     ("buffer_split", "how paths share the send buffer"),
     ("sack_path", "which path a SACK takes"),
+    (
+        "reordering",
+        "how long at most a packet may be overtaken before it counts as lost, with `sack_path = \"quickest\"` where SACKs \
+         come back over another path; a quarter of the round trip by default",
+    ),
     ("quick_failover", "potentially-failed after this many timeouts (RFC 7829); off by default"),
     (
         "switchover",

@@ -48,6 +48,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("rto_initial", |o, v| put(&mut o.timers.rto.initial, time(v))),
     key("rto_min", |o, v| put(&mut o.timers.rto.min, time(v))),
     key("rto_max", |o, v| put(&mut o.timers.rto.max, time(v))),
+    key("reordering", |o, v| put(&mut o.timers.reordering, time(v).map(Some))),
     key("heartbeat", |o, v| put(&mut o.paths.heartbeat_interval, time(v))),
     key("heartbeat_jitter", |o, v| put(&mut o.paths.heartbeat_jitter, flag(v))),
     key("path_max_retrans", |o, v| put(&mut o.paths.path_max_retrans, whole(v, 0, 1000))),

@@ -8,6 +8,9 @@ const TRUSTED: f32 = 0.005;
 /// A path whose acknowledgement is overdue by this much stands still: nothing waits for it.
 const SILENT: Duration = Duration::from_millis(50);
 
+/// Time to spare for a repeat: forecasts differ by that.
+const MARGIN: Duration = Duration::from_millis(10);
+
 /// Of the paths with room, the one whose packet is expected to arrive first, if that is early
 /// enough: a packet that gets lost there can come in time once more. Else it waits for a quicker
 /// path that is full, if all that waits would be through over that one sooner (earliest completion
@@ -35,17 +38,33 @@ impl EarliestDelivery {
         bytes as f64 * 1e9 <= rate * time || starting.is_some_and(|srtt| rate > 0.0 && rounds() * nanos(srtt) <= time)
     }
 
-    /// Returns `true` if a packet that `path` loses would come in time when it is sent over it once more.
+    /// Until a packet that is lost on `path` is there all the same, if that is known by the quickest path, over which
+    /// it goes again.
+    #[cold]
+    fn again(view: &View<'_>, known_lost: Duration) -> Duration {
+        let answering = view.paths.iter().filter(|it| it.active && it.silent <= SILENT && it.srtt.is_some());
+        known_lost + MARGIN + answering.map(Self::delay).min().unwrap_or_default()
+    }
+
+    /// Returns `true` if a packet that `path` loses would come in time when it is sent once more.
     fn is_safe(view: &View<'_>, path: &PathView) -> bool {
-        let again = path.srtt.unwrap_or_default() + 2 * Self::delay(path);
+        let again = match path.known_lost {
+            Some(known_lost) => Self::again(view, known_lost),
+            // It goes again over the same one.
+            None => path.srtt.unwrap_or_default() + 2 * Self::delay(path),
+        };
         view.waiting.deadline.is_some_and(|deadline| view.now + again < deadline)
     }
 
     /// Returns `true` if a packet that `path` loses would come too late by the time it came over `other`.
     fn is_last_chance(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
         let Some((deadline, srtt)) = view.waiting.deadline.zip(path.srtt) else { return false };
+        let again = || match path.known_lost {
+            Some(known_lost) => Self::again(view, known_lost),
+            None => srtt + srtt / 4 + Self::delay(other),
+        };
         path.loss_rate > TRUSTED
-            && view.now + srtt + srtt / 4 + Self::delay(other) >= deadline
+            && view.now + again() >= deadline
             // With as much time again: a path that is needed must not stand idle until the last moment.
             && Self::is_through(other, view.waiting.bytes, deadline.since(view.now) / 2)
     }

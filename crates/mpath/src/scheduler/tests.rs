@@ -97,6 +97,26 @@ fn a_slow_path_helps_where_it_is_quicker_than_waiting() {
     );
 }
 
+/// If losses are known by the quickest path, and repeated over it, a slow path may carry what comes too late over it
+/// twice.
+#[test]
+fn a_slow_path_helps_more_where_its_losses_are_known_sooner() {
+    let mut scheduler = SchedulerKind::EarliestDelivery.scheduler();
+    let ms = Duration::from_millis;
+    let quick = PathView { active: true, rate: Some(1e6), ..path(false, Some(20)) };
+    let slow = PathView { active: true, rate: Some(1e5), loss_rate: 0.05, ..path(true, Some(300)) };
+    let mut pick = |known_lost: Option<u64>, deadline| {
+        let slow = PathView { known_lost: known_lost.map(ms), ..slow };
+        let waiting = Waiting { bytes: 80_000, deadline: Some(Instant::from_millis(deadline)), ..Waiting::default() };
+        scheduler.pick(&View { now: Instant::ZERO, paths: &[quick, slow], waiting })
+    };
+    assert_eq!(pick(None, 500), None, "by its round trip a loss is known after 375 ms, and made up for after 525");
+    assert_eq!(pick(Some(479), 500), Some(1), "10 ms over the quick one, and 10 to spare");
+    assert_eq!(pick(Some(480), 500), None);
+    assert_eq!(pick(Some(175), 200), Some(1));
+    assert_eq!(pick(Some(185), 200), None, "90 ms over the quick one: in time even in half of what is left");
+}
+
 /// The end of a large frame waits for the quick path where it would be late over the slow one, and only there.
 #[test]
 fn the_end_of_a_frame_goes_over_the_path_that_brings_it_in_time() {

@@ -146,13 +146,18 @@ pub enum SackPath {
     /// Of the paths that brought data since the last SACK, the one that has waited longest for one.
     #[default]
     Rotate,
+    /// Of the paths that brought data of late, the one of the shortest round trip, so that a loss over a far path is
+    /// known soon; each of the others ten times a second, so that a return path that is dead silences no other one
+    /// (decision 34).
+    Quickest,
 }
 
 named! {
-    /// Both, by the name that command line and scenarios use.
+    /// All of them, by the name that command line and scenarios use.
     SackPath, "SACK path" {
         "last" => Last,
         "rotate" => Rotate,
+        "quickest" => Quickest,
     }
 }
 

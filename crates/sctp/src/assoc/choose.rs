@@ -32,6 +32,12 @@ impl Avoided {
 
 /// From here to the receiver over `path`, with `in_flight` bytes out.
 pub(super) fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
+    if path.is_one_way()
+        && in_flight > 0
+        && let Some(delay) = path.measured_delay()
+    {
+        return delay;
+    }
     let shortest = path.shortest_round_trip();
     // Over a path that carries nothing a heartbeat shows its present state.
     let trips = match in_flight {

@@ -109,11 +109,18 @@ impl Open {
         let path = &self.paths[index];
         let rate = path.measured_rate().filter(|rate| *rate > 0.0)?;
         let round_trip = path.shortest_round_trip()?.as_secs_f64();
-        let queue = (view.in_flight as f64 / rate - round_trip).max(0.0);
+        let (delay, answer) = if path.is_one_way() {
+            (path.shortest_delay()?.as_secs_f64(), path.shortest_answer()?.as_secs_f64())
+        } else {
+            (round_trip / 2.0, round_trip)
+        };
+        let queue = (view.in_flight as f64 / rate - answer).max(0.0);
         if view.silent > SILENT + 4 * path.rtt().rttvar() {
             return None;
         }
-        let first = round_trip / 2.0 + queue;
+        let first = delay + queue;
+        // By its own round trip, though its losses may be known sooner: acknowledgements over a quicker path make it
+        // no nearer ([`NEAR`]).
         Some(Curve { index, first, rate, again: 2.0 * first + 1.25 * round_trip })
     }
 }

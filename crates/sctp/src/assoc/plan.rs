@@ -121,10 +121,18 @@ impl Open {
         plan
     }
 
-    /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers. If none
+    /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers, or where
+    /// that is asked for over the quickest one that brings data, contrary to its SHOULD. If none
     /// answers, they go over all in turn: what comes over one path may have its only return path over
     /// another one.
     pub(super) fn sack_path(&self) -> Option<PathIndex> {
+        let round_trip = |id| {
+            let path = &self.paths[self.paths.by_id(id)?];
+            path.shortest_round_trip().filter(|_| path.rank() == Some(0))
+        };
+        if let Some(id) = self.ack.quickest(round_trip) {
+            return self.paths.by_id(id);
+        }
         let path = self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))?;
         if self.paths[path].has_failed() { self.paths.usable_in_turn(self.ack.turn()) } else { Some(path) }
     }

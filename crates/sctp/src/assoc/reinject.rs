@@ -48,9 +48,10 @@ impl Open {
         for place in 0..self.paths.places() {
             let Some(from) = self.paths.at(place).filter(|&from| self.has_queue(now, from)) else { continue };
             let Some(to) = self.paths.best_other(from, size).filter(|&to| self.takes_copies(now, to)) else { continue };
-            let (Some(rate), Some(shortest)) = (self.paths[to].rate(), self.paths[from].shortest_round_trip()) else {
-                continue;
-            };
+            let Some(rate) = self.paths[to].rate() else { continue };
+            let path = &self.paths[from];
+            let Some(shortest) = path.shortest_answer() else { continue };
+            let back = path.return_within(shortest);
             let Some(pace) = self.paths[from].rate_now(now) else { continue };
             let path = &self.paths[from];
             let (answered, acked) = (path.answered(), path.acked_order());
@@ -61,7 +62,7 @@ impl Open {
                 // The time until all that is out is acknowledged; the return path does not matter.
                 through += chunk.len();
                 let takes = Duration::from_secs_f64((through as f64 / pace).min(LONGEST));
-                let here = now + takes.saturating_sub(shortest / 2);
+                let here = now + takes.saturating_sub(back);
                 let comes_late = here + MARGIN > expiry && there + MARGIN < here;
                 // It is lost if the path answered for what was sent after it, or has had the time
                 // to answer. Loss detection is surer of that later, which may be too late.
@@ -97,7 +98,7 @@ impl Open {
     }
 
     fn has_queue(&self, now: Instant, index: PathIndex) -> bool {
-        self.paths[index].shortest_round_trip().is_some_and(|shortest| self.waited(now, index) >= shortest + QUEUE)
+        self.paths[index].shortest_answer().is_some_and(|shortest| self.waited(now, index) >= shortest + QUEUE)
     }
 
     /// A path that should have answered by now may be dead, and what goes over it too would then

@@ -1,6 +1,6 @@
 use super::Open;
 use super::coupled::Coupled;
-use crate::api::{FecLosses, LossDetection};
+use crate::api::{FecLosses, LossDetection, SackPath};
 use crate::number::{Order, Tsn};
 use crate::path::{Congested, Flight, News, PathIndex};
 use crate::tx::{Ack, AckReport};
@@ -128,6 +128,7 @@ impl Open {
             next: self.ledger.next_order(index),
             oldest_is_gone: self.ledger.oldest_is_gone(index),
             returned_here: back == index,
+            return_delay: self.return_delay(back),
             soonest: self.soonest(index, back),
             alone,
             moved,
@@ -137,12 +138,25 @@ impl Open {
         self.paths[index].on_acked(now, &it.news, &flight, siblings);
     }
 
-    /// Half a round trip over each of both paths where redundancy goes over others; else what was measured counts.
+    /// How long an acknowledgement that came over `back` was in flight, where delays are measured one way; else zero:
+    /// times are those of whole round trips.
+    fn return_delay(&self, back: PathIndex) -> Duration {
+        match self.options.sack.path {
+            SackPath::Quickest => self.paths[back].shortest_round_trip().unwrap_or_default() / 2,
+            SackPath::Last | SackPath::Rotate => Duration::ZERO,
+        }
+    }
+
+    /// Half a round trip over each of both paths where redundancy goes over others, or over the first if delays are
+    /// measured one way; else what was measured counts.
     fn soonest(&self, there: PathIndex, back: PathIndex) -> Duration {
         if there == back || !self.sends_redundancy() {
             return Duration::ZERO;
         }
-        self.shortest(there, back)
+        match self.options.sack.path {
+            SackPath::Quickest => self.paths[there].rtt().min().unwrap_or_default() / 2,
+            SackPath::Last | SackPath::Rotate => self.shortest(there, back),
+        }
     }
 
     /// Half of the shortest round trip over each of both paths.

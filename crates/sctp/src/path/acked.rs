@@ -40,8 +40,11 @@ pub(crate) struct Flight {
     pub(crate) oldest_is_gone: bool,
     /// The SACK came back over this path.
     pub(crate) returned_here: bool,
-    /// A packet over this path cannot be acknowledged sooner, if it was and redundancy over a
-    /// quicker path did not stand in for it.
+    /// Half of the shortest round trip over the path that it came back over; zero where delays are
+    /// not measured one way.
+    pub(crate) return_delay: Duration,
+    /// A packet over this path cannot be there sooner, if it was and redundancy over a quicker path
+    /// did not stand in for it.
     pub(crate) soonest: Duration,
     /// It newly acknowledges what was sent over this path only.
     pub(crate) alone: bool,
@@ -204,10 +207,12 @@ impl Path {
             self.queueing.observe(now, rtt);
             self.rtt.observe(rtt);
         } else {
+            self.return_delay = flight.return_delay;
+            let delay = rtt.saturating_sub(flight.return_delay);
             // As often as not, a queue stands when the other return path is seen for the first time.
-            let without_queue = rtt.saturating_sub(self.queueing.of_last(now));
+            let without_queue = delay.saturating_sub(self.queueing.of_last(now));
             self.detour.begin(now, without_queue.max(flight.soonest));
-            self.detour.observe(now, rtt.max(flight.soonest));
+            self.detour.observe(now, delay.max(flight.soonest));
         }
         if order >= self.next_rtt_order && News::measures(samples, flight, answered, self.shares_sacks(now)) {
             self.next_rtt_order = flight.next;
@@ -234,7 +239,8 @@ impl Path {
     /// The shortest round trip known, be it back over another path: where that is quicker,
     /// acknowledgements come sooner than a round trip over this path takes in both directions.
     fn shortest_by_any_way(&self) -> Option<Duration> {
-        self.rtt.min().into_iter().chain(self.detour.shortest()).min()
+        let detour = self.detour.shortest().map(|delay| delay + self.return_delay);
+        self.rtt.min().into_iter().chain(detour).min()
     }
 
     /// Returns `true` if `occupied` bytes used the window up ([`CwndUnit`](crate::CwndUnit)).
@@ -247,7 +253,14 @@ impl Path {
     pub(super) fn shorten_queue(&mut self, now: Instant, in_flight: usize, detoured: bool) {
         let unit = self.unit();
         self.detoured = detoured;
-        let round = if detoured { self.detour.end_round() } else { self.queueing.end_round() };
+        let round = if detoured {
+            self.detour.end_round().map(|(queueing, delay)| (queueing, delay + self.return_delay))
+        } else {
+            self.queueing.end_round()
+        };
+        if detoured && let Some((queueing, _)) = round {
+            self.usual_queue = Some(self.usual_queue.map_or(queueing, |usual| (usual * 7 + queueing) / 8));
+        }
         if let (Some(limit), Some((queueing, base))) = (self.options.congestion.queueing_limit, round)
             && queueing > limit
         {
@@ -277,7 +290,7 @@ impl Path {
     /// When what was sent at `sent`, in place `order`, is to be taken for lost; `None` while
     /// nothing sent after it has arrived.
     pub(crate) fn lost_at(&self, sent: Instant, order: Order) -> Option<Instant> {
-        self.rack.lost_at(sent, order.get(), self.rtt.min(), self.rtt.srtt())
+        self.rack.lost_at(sent, order.get(), self.reordering_trip(), self.rtt.srtt())
     }
 
     /// What was overtaken becomes lost at `at`; `None`: nothing was.
@@ -330,5 +343,53 @@ impl Path {
         if cause != LossCause::Silence {
             self.stats.lost_chunks += chunks;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Options, PathState, SackPath};
+    use braidcast_core::{PathId, Route, SocketId};
+    use std::sync::Arc;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    /// A path of 250 ms there and 50 back, whose SACKs come back over another one of 20 ms.
+    #[test]
+    fn a_delay_is_known_one_way_where_sacks_come_back_over_another_path() {
+        let route = Route::new(SocketId(0), ([192, 0, 2, 1], 9899).into());
+        let options = Options::live().with(|it| {
+            it.sack.path = SackPath::Quickest;
+            it.timers.reordering = Some(ms(15));
+        });
+        let mut path = Path::new(Instant::ZERO, PathId(0), route, PathState::Active, Arc::new(options));
+        path.rtt.sample(ms(300));
+        assert_eq!((path.shortest_delay(), path.measured_delay(), path.answer()), (Some(ms(150)), None, Some(ms(300))));
+        assert_eq!(path.known_lost(), Some(ms(300 + 75)), "no detour yet: a quarter of 300 ms");
+        for n in 0..20 {
+            // From the tenth packet on a queue stands for 30 ms.
+            let (order, queued) = (Order::new(n), if n < 10 { 0 } else { 30 });
+            let sent = Instant::from_millis(10 * n);
+            let news = News { acked: 1000, newest: Some((order, sent)), highest_order: Some(order), ..News::default() };
+            let flight = Flight {
+                occupied_before: 2000,
+                in_flight: 1000,
+                next: order.next(),
+                oldest_is_gone: true,
+                returned_here: false,
+                return_delay: ms(20),
+                soonest: Duration::ZERO,
+                alone: true,
+                moved: true,
+            };
+            path.on_acked(sent + ms(270 + queued), &news, &flight, Siblings::default());
+        }
+        let known = (path.shortest_delay(), path.measured_delay(), path.shortest_answer(), path.answer());
+        assert_eq!(known, (Some(ms(250)), Some(ms(280)), Some(ms(270)), Some(ms(300))));
+        assert_eq!(path.shortest_round_trip(), Some(ms(300)), "its own is what it was");
+        assert_eq!(path.known_lost(), Some(ms(300 + 15)), "in place of a quarter of 300 ms");
     }
 }

@@ -4,6 +4,7 @@
 
 mod acked;
 mod asked;
+mod detour;
 mod ect;
 mod failure;
 mod heartbeat;
@@ -88,10 +89,15 @@ pub(crate) struct Path {
     queueing: QueueingDelay,
     /// Bytes acknowledged a moment ago.
     recent: SlidingSum<10>,
-    /// The same by acknowledgements that came back over other paths, as those of a slow path do:
-    /// the way round is another, but how much longer than the shortest it takes is the time in
-    /// queues there too.
+    /// The same by acknowledgements that came back over other paths, as those of a slow path do: the
+    /// way round is another, but how much longer than the shortest it takes is the time in queues
+    /// there too. With `SackPath::Quickest` without `return_delay`: what is left is one way.
     detour: QueueingDelay,
+    /// Half of the shortest round trip over the path that the latest of those came back over; zero
+    /// without `SackPath::Quickest`.
+    return_delay: Duration,
+    /// How long packets stand in queues as a rule: the rounds' times, each weighing 1/8.
+    usual_queue: Option<Duration>,
     /// The last round was measured by a detour.
     detoured: bool,
     /// The next round that is measured by a detour comes from this place in the order on.
@@ -179,6 +185,8 @@ impl Path {
             queueing: QueueingDelay::default(),
             recent: SlidingSum::new(MOMENT),
             detour: QueueingDelay::default(),
+            return_delay: Duration::ZERO,
+            usual_queue: None,
             detoured: false,
             next_detour_order: Order::FIRST,
             one_way: OneWay::default(),
@@ -245,7 +253,7 @@ impl Path {
     /// oldest data that is out, which was sent at `oldest`, should have been answered. Zero where
     /// nothing is out.
     pub(crate) fn silent_for(&self, now: Instant, oldest: Option<Instant>) -> Duration {
-        let due = oldest.map(|sent| sent + self.rtt.srtt().unwrap_or_default());
+        let due = oldest.map(|sent| sent + self.answer().unwrap_or_default());
         due.map_or(Duration::ZERO, |due| now.since(self.answered.max(due)))
     }
 
@@ -391,6 +399,7 @@ impl Path {
             silent: Duration::ZERO,
             forward_delay: delay,
             return_delay: delay,
+            known_lost: self.known_lost(),
         }
     }
 
@@ -409,7 +418,11 @@ impl Path {
     fn conditions<'a>(&self, now: Instant, in_flight: usize, siblings: Siblings<'a>) -> Conditions<'a> {
         // Of the way round by which `queued` is measured.
         let delays = if self.detoured { &self.detour } else { &self.queueing };
-        let (base_rtt, shortest_rtt) = (delays.base().unwrap_or_default(), delays.shortest().unwrap_or_default());
+        let (mut base_rtt, mut shortest_rtt) =
+            (delays.base().unwrap_or_default(), delays.shortest().unwrap_or_default());
+        if self.is_one_way() {
+            (base_rtt, shortest_rtt) = (base_rtt + self.return_delay, shortest_rtt + self.return_delay);
+        }
         let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
         let (loss_rate, (packets, lost_packets)) = (self.loss_rate, self.known);
         Conditions {

@@ -256,12 +256,16 @@ impl Path {
     ///
     /// Where SACKs are shared SRTT lags: after a window that fell to a packet it says for seconds
     /// how long the queue was. What the quickest packet of the last round took is no less than the
-    /// round trip is now, whichever packet its SACK waited for.
+    /// round trip is now, whichever packet its SACK waited for. If they come back over another path,
+    /// a window is through as soon as that.
     fn controllers_rate(&self) -> Option<f64> {
         if !self.options.congestion.pacing {
             return None;
         }
         let srtt = self.rtt.srtt()?;
+        if self.is_one_way() {
+            return self.cc.pacing_rate(Some(self.shortest_answer()? + self.queued()));
+        }
         let quickest = self.queueing.base().filter(|_| self.shared.is_some()).map(|base| base + self.queueing.latest());
         let round_trip = quickest.map_or(srtt, |quickest| quickest.min(srtt));
         self.cc.pacing_rate(Some(round_trip))

@@ -52,9 +52,18 @@ struct Source {
     path: PathId,
     /// Data came over it since the last SACK.
     fresh: bool,
+    /// When data came over it last.
+    latest: Instant,
+    /// When the data had come that a SACK went back over it for.
+    answered: Instant,
 }
 
 impl AckTimer {
+    /// A path that brought data within this time is a live one: longer than between two packets of a path that
+    /// carries a hundredth of a stream, shorter than a frame waits.
+    const OF_LATE: Duration = Duration::from_millis(100);
+    /// A path that brings data has a SACK of its own this often, be another one quicker.
+    const OWN_EACH: Duration = Duration::from_millis(100);
     /// Paths remembered at most; those beyond are forgotten, the most recently answered first.
     const MAX_PATHS: usize = 16;
 
@@ -77,10 +86,10 @@ impl AckTimer {
         immediate: bool,
     ) {
         match self.paths.iter_mut().find(|source| source.path == path) {
-            Some(source) => source.fresh = true,
+            Some(source) => (source.fresh, source.latest) = (true, now),
             None => {
                 self.paths.truncate(Self::MAX_PATHS - 1);
-                self.paths.insert(0, Source { path, fresh: true });
+                self.paths.insert(0, Source { path, fresh: true, latest: now, answered: now });
             }
         }
         self.last = Some(path);
@@ -126,6 +135,21 @@ impl AckTimer {
         fresh.or(self.paths.last()).map(|source| source.path)
     }
 
+    /// Of the paths that brought data of late, the first by `key`; one that has waited too long for a SACK of its own
+    /// goes before them. `None`: `key` knows none of them, or the rule is another one.
+    pub(crate) fn quickest<K: Ord>(&self, key: impl Fn(PathId) -> Option<K>) -> Option<PathId> {
+        if self.policy.path != SackPath::Quickest {
+            return None;
+        }
+        let latest = self.paths.iter().map(|source| source.latest).max()?;
+        let owed = |it: &&Source| it.latest == latest && latest - it.answered >= Self::OWN_EACH;
+        if let Some(source) = self.paths.iter().find(|it| owed(it) && key(it.path).is_some()) {
+            return Some(source.path);
+        }
+        let live = self.paths.iter().filter(|it| latest - it.latest <= Self::OF_LATE);
+        live.filter_map(|it| Some((key(it.path)?, it.path))).min_by(|a, b| a.0.cmp(&b.0)).map(|(_, path)| path)
+    }
+
     /// What the SACK's flags report to a sender with DAC: the packets with DATA since the last SACK, 0..=3;
     /// 0 without DAC. usrsctp puts it into the two highest bits of the flags.
     pub(crate) fn dac_packets(&self) -> u8 {
@@ -146,6 +170,7 @@ impl AckTimer {
             source.fresh = false;
         }
         if let Some(at) = self.paths.iter().position(|source| source.path == path) {
+            self.paths[at].answered = self.paths[at].latest;
             self.paths[at..].rotate_left(1);
         }
     }
@@ -198,6 +223,27 @@ mod tests {
             timer.on_data_packet(Instant::from_millis(1), PathId(0), new_data, gap_or_duplicate, immediate);
             assert!(timer.due(Instant::from_millis(1)));
         }
+    }
+
+    #[test]
+    fn the_quickest_live_path_is_answered_over_and_each_other_one_now_and_then() {
+        let mut timer = running(AckPolicy { path: SackPath::Quickest, ..AckPolicy::default() });
+        let quickest = |timer: &AckTimer| timer.quickest(|PathId(id)| (id != 3).then_some(10 - id));
+        let mut over = Vec::new();
+        for n in 1..=20 {
+            let now = Instant::from_millis(10 * n);
+            // Path 2 is the quickest and brings nothing after 100 ms; 3 is not known.
+            let paths: &[u16] = if n <= 10 { &[1, 2, 3, 0] } else { &[1, 3, 0] };
+            for &path in paths {
+                timer.on_data_packet(now, PathId(path), true, false, false);
+            }
+            let path = quickest(&timer).unwrap();
+            over.push(path.0);
+            timer.sent(path);
+        }
+        assert_eq!(over, [2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 0]);
+        let rotating = running(AckPolicy::default());
+        assert_eq!(quickest(&rotating), None);
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod rate;
 mod reconfigure;
 mod robustness;
 mod rules;
+mod sack_path;
 mod schedulers;
 mod select;
 mod strangers;

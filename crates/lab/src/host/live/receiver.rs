@@ -49,12 +49,14 @@ impl LiveReceiver {
     pub fn host(flow: &FlowSpec, timeline: Arc<Timeline>, duration: Duration, begin: Instant, rng: &Rng) -> Self {
         let events = flow.live.sender.events.clone();
         let options = ReceiverOptions { early: flow.live.early, log: true, events, ..ReceiverOptions::default() };
+        // How `[sctp]` has the acknowledgements is the receiver's affair.
+        let transport = options.transport().with(|it| it.sack = flow.sctp.sack);
         let log = flow.live.encoder.is_some().then(Vec::new);
         let length = if log.is_some() { duration } else { timeline.end() };
         let mut window = Window::new(Duration::ZERO, length + flow.live.sender.latency + AFTER);
         window.begin(begin);
         Self {
-            receiver: Receiver::new(options, rng.stream("receiver")).expect("its options work"),
+            receiver: Receiver::with_transport(options, transport, rng.stream("receiver")).expect("its options work"),
             window,
             begin,
             log,

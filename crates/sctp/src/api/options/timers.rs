@@ -17,6 +17,11 @@ pub struct TimerOptions {
     /// How long no path may answer before the association ends, 1 ms or more. Default `None`: for
     /// ever, unless the timeouts are counted.
     pub give_up: Option<Duration>,
+    /// How long at most a packet may be overtaken by later ones over its path before it counts as lost, where SACKs
+    /// come back over another path ([`SackPath::Quickest`](crate::SackPath::Quickest)); 1 ms or more. Each repeat
+    /// that was not needed adds as much. Default `None`: a quarter of the shortest round trip (RFC 8985 §6.2), which
+    /// is the limit in any case.
+    pub reordering: Option<Duration>,
     /// How often INIT and COOKIE ECHO are repeated (Max.Init.Retransmits). Default 8.
     pub max_init_retransmits: u32,
     /// INIT, and COOKIE ECHO when it is repeated, go over all paths at once, and again after so
@@ -34,6 +39,7 @@ impl Default for TimerOptions {
             rto: RtoBounds::default(),
             association_max_retrans: Some(10),
             give_up: None,
+            reordering: None,
             max_init_retransmits: 8,
             open_over_all: None,
             cookie_life: Duration::from_secs(60),
@@ -54,6 +60,9 @@ impl TimerOptions {
         Misuse::above("timers.rto.initial", rto.initial, "timers.rto.max", rto.max)?;
         if let Some(give_up) = self.give_up {
             Misuse::below("timers.give_up", give_up, LEAST_TIME)?;
+        }
+        if let Some(reordering) = self.reordering {
+            Misuse::below("timers.reordering", reordering, LEAST_TIME)?;
         }
         if let Some(open_over_all) = self.open_over_all {
             Misuse::below("timers.open_over_all", open_over_all, LEAST_TIME)?;
