@@ -96,6 +96,7 @@ impl Client {
             bytes: 0,
         }
     }
+
     /// It said what it is to have, or is served something else from now on. `redundant`: what its paths
     /// lose is made up for.
     pub(super) fn place(&mut self, order: Order, redundant: bool) {

@@ -9,8 +9,9 @@ use braidcast_core::Instant;
 use braidcast_sctp::{Association, AssociationId, Fingerprint};
 use std::collections::BTreeMap;
 
-/// Bytes of names that a receiver is told of: a reason has to fit into a packet.
-const NAMES: usize = 400;
+/// Bytes of names that a receiver is told of: with the 57 around them they fit into the text of an ABORT
+/// (`CloseReason::MAX_TEXT`, 256), so that no name is cut.
+const NAMES: usize = 190;
 
 /// What a receiver with a known key may have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

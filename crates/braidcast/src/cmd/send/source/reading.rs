@@ -14,6 +14,7 @@ pub(super) const READ: usize = 64 * 1024;
 const READ_LIVE: usize = 16 * 1024;
 /// A pipe whose writer fills as much of it (64 KiB, pipe(7)) in a slice does not rest: it would run full.
 const HALF_A_PIPE: usize = 32 * 1024;
+
 impl Source {
     /// Reads a piece of a byte stream, or its end; there may always be more.
     pub(super) fn read_bytes(&mut self, now: Instant) -> Outcome<bool> {
