@@ -79,7 +79,7 @@ help:
 demo:
 	@tools/setup.sh demo
 	@tools/clip.sh target/demo/clip.mp4
-	cargo run --locked --release --quiet --package braidcast -- demo
+	cargo run --locked --release --quiet --package braidcast-cli -- demo
 
 # One profile for all tests, `dev` at opt-level 1: fast enough for real-time streams, and every overflow and debug
 # assertion checked. A tool that a test needs must be there: setup has installed it.
@@ -110,7 +110,7 @@ quick:
 quick-steps: format check
 	$(call step,quick tests)
 	cargo test --locked --quiet $(QUICK) --lib
-	cargo test --locked --quiet --package braidcast --test it -- wrong_use:: config:: help:: docs::
+	cargo test --locked --quiet --package braidcast-cli --test it -- wrong_use:: config:: help:: docs::
 
 lint: format check deny clippy
 
@@ -169,7 +169,7 @@ miri:
 	@tools/miri.sh
 
 reference:
-	cargo run --locked --quiet --package braidcast -- generate reference >docs/reference.md
+	cargo run --locked --quiet --package braidcast-cli -- generate reference >docs/reference.md
 
 clippy:
 	$(call step,clippy)
@@ -181,8 +181,8 @@ unit:
 	$(call step,tests)
 	set -o pipefail; cargo test --locked --workspace -- --skip linux_guest 2>&1 | tools/steps.py tests
 	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
-	cargo build --locked --quiet --package braidcast-socket --features tokio --examples
-	cargo test --locked --quiet --package braidcast-socket --features tokio --test tokio --test telemetry
+	cargo build --locked --quiet --package braidcast --features tokio --examples
+	cargo test --locked --quiet --package braidcast-socket --package braidcast --features braidcast-socket/tokio,braidcast/tokio --test tokio --test telemetry
 
 # Linux's own SCTP and DCCP in a virtual machine, which mostly waits.
 guest:
@@ -259,7 +259,7 @@ call:
 	@tools/setup.sh test
 	@tools/setup.sh demo
 	@tools/clip.sh target/demo/clip.mp4
-	cargo test --locked --package braidcast --test call -- --ignored --nocapture
+	cargo test --locked --package braidcast-cli --test call -- --ignored --nocapture
 
 # A workspace of its own, as it needs GStreamer's libraries.
 gst:
@@ -281,7 +281,7 @@ plugin-build plugin-test:
 # x264 over emulated networks; a camera, a microphone and a display. Some three minutes.
 encode:
 	@tools/setup.sh encode
-	cargo build --locked --package braidcast
+	cargo build --locked --package braidcast-cli
 	cargo clippy --locked --manifest-path gst/Cargo.toml --workspace --all-targets --quiet --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- -D warnings
 	BRAIDCAST=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/braidcast cargo test --locked --manifest-path gst/Cargo.toml --workspace --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- --nocapture
 
@@ -291,7 +291,7 @@ FIELD ?=
 field:
 	@tools/setup.sh field
 	@tools/clip.sh target/demo/clip.mp4
-	cargo build --locked --release --quiet --package braidcast
+	cargo build --locked --release --quiet --package braidcast-cli
 	@tools/field/field.py run --braidcast $(or $(CARGO_TARGET_DIR),target)/release/braidcast --work $(or $(CARGO_TARGET_DIR),target)/field --input target/demo/clip.mp4 $(FIELD)
 
 bench:
@@ -301,15 +301,15 @@ bench:
 # Every experiment of the papers, and the page about them.
 lab:
 	@tools/setup.sh lab
-	cargo run --locked --release --quiet --package braidcast -- lab run all --runs 10
-	cargo run --locked --release --quiet --package braidcast -- lab report
+	cargo run --locked --release --quiet --package braidcast-cli -- lab run all --runs 10
+	cargo run --locked --release --quiet --package braidcast-cli -- lab report
 
 # The verdicts that are expected; after a change that is meant, make lab-check-update, and say in the commit why.
 lab-check:
-	cargo run --locked --release --quiet --package braidcast -- lab check
+	cargo run --locked --release --quiet --package braidcast-cli -- lab check
 
 lab-check-update:
-	cargo run --locked --release --quiet --package braidcast -- lab check --update
+	cargo run --locked --release --quiet --package braidcast-cli -- lab check --update
 
 # Hooks of git, for contributors.
 hooks:
@@ -340,7 +340,7 @@ more-fuzz:
 more-encode:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory encode
 more-inputs:
-	@tools/steps.py 1200 env BRAIDCAST_ALL_INPUTS=1 cargo test --locked -p braidcast --test it inputs::
+	@tools/steps.py 1200 env BRAIDCAST_ALL_INPUTS=1 cargo test --locked -p braidcast-cli --test it inputs::
 more-bindings:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory bindings
 more-systems:
@@ -362,7 +362,7 @@ more-siege:
 survey: BESIDE := $(foreach name,ecf daps by-rate lowest-delay redundant,--beside scheduler=$(name))
 survey:
 	@tools/setup.sh lab
-	cargo build --locked --release --quiet --package braidcast
+	cargo build --locked --release --quiet --package braidcast-cli
 	@for draw in '2 --load 0.45,1' '3 --load 0.45,1' '2 --load 1,2.2' '3 --load 1.1,2.5'; do \
 	  $(or $(CARGO_TARGET_DIR),target)/release/braidcast lab survey --links $$draw --sets $(SETS) --seed $(SEED) --runs 2 --show 5 $(BESIDE) \
 	    $(SURVEY_FLAGS) || exit; echo; done
@@ -391,5 +391,5 @@ chaos: export CHAOS_HOURS := $(CHAOS_HOURS)
 chaos: export CHAOS_MINUTES := $(CHAOS_MINUTES)
 chaos:
 	@tools/setup.sh soak
-	cargo test --locked --quiet --package braidcast --test chaos -- --include-ignored --nocapture --test-threads 1
+	cargo test --locked --quiet --package braidcast-cli --test chaos -- --include-ignored --nocapture --test-threads 1
 	cargo test --locked --quiet --package braidcast-session --test it chaos:: -- --nocapture

@@ -451,7 +451,7 @@ def main():
             print("\n## Erasure codes, one core")
             fec_table(everything["fec"])
         if args.what != "fec":
-            ours = build("braidcast") / "braidcast"
+            ours = build("braidcast-cli") / "braidcast"
         if args.what in ("bulk", "all"):
             everything["bulk"] = rounds(chosen(bulk_peers(bin_dir, ours, tmp)), args.runs, lambda peer: run_bulk(peer, pins))
             print("\n## Bulk, one path, loopback")

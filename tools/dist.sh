@@ -32,7 +32,7 @@ esac
 build=${CARGO_TARGET_DIR:-target}
 if [ -z "$binary" ]; then
     case $target in aarch64-unknown-linux-gnu) export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc ;; esac
-    cargo build --locked --release --package braidcast --bin braidcast --target "$target"
+    cargo build --locked --release --package braidcast-cli --bin braidcast --target "$target"
     binary=$build/$target/release/braidcast
 fi
 # Man pages and completions are made by a program that runs here: this one, by itself or in
@@ -41,7 +41,7 @@ runs=("$binary")
 if [ "$target" != "$host" ] && ! "${runs[@]}" --version >/dev/null 2>&1; then
     runs=(qemu-aarch64 -L /usr/aarch64-linux-gnu "$binary")
     if ! "${runs[@]}" --version >/dev/null 2>&1; then
-        cargo build --locked --quiet --package braidcast --bin braidcast
+        cargo build --locked --quiet --package braidcast-cli --bin braidcast
         runs=("$build/debug/braidcast")
     fi
 fi

@@ -9,6 +9,7 @@ In a document a fact stands between `<!-- fact NAME -->` and `<!-- /fact -->`. N
   rust                 the oldest Rust that works (`rust-version` in Cargo.toml)
   experiments          how many experiments the lab has
   fuzz-targets         how many fuzz targets there are
+  about CRATE          what Cargo.toml says of a crate, for its README
   code FILE            the text of a file, as a block of code
   const FILE NAME      the value of a constant, for example `const crates/core/src/lobby.rs STRANGERS`
 A default in a document, `--flag VALUE` followed by "the default", must be the one that `--help` names.
@@ -66,6 +67,8 @@ def fact(name):
         return str(len([f for f in tracked('crates/lab/scenarios/*.toml') if f.count('/') == 3]))
     if name == 'fuzz-targets':
         return str((ROOT / 'fuzz/Cargo.toml').read_text().count('[[bin]]'))
+    if name.startswith('about '):
+        return re.search(r'^description = "(.*)"', (ROOT / 'crates' / name.split()[1] / 'Cargo.toml').read_text(), re.M).group(1)
     if name.startswith('code '):
         return code(name.split()[1])
     if name.startswith('const '):
@@ -76,7 +79,7 @@ def fact(name):
 def defaults():
     """{flag: defaults}, over all subcommands, by the snapshots of `--help`."""
     found = {}
-    for page in tracked('crates/braidcast/tests/snapshots/help__*.snap'):
+    for page in tracked('crates/cli/tests/it/snapshots/it__help__*.snap'):
         text = (ROOT / page).read_text()
         for part in re.split(r'\n(?=      ?--|  -)', text):
             flag = re.search(r'--[a-z-]+', part)

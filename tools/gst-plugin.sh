@@ -35,7 +35,7 @@ build | test)
         exit
     fi
     printf '\n==> GStreamer'"'"'s elements\n'
-    cargo build --locked --quiet --package braidcast
+    cargo build --locked --quiet --package braidcast-cli
     BRAIDCAST=$target/debug/braidcast cargo test --quiet "${plugin[@]}" --target-dir "$target"
     printf 'GStreamer\trun\t\n' >>"${BRAIDCAST_PEERS:-/dev/null}"
     ;;

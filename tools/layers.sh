@@ -19,7 +19,7 @@ declare -A may=(
     [testing]=""
 )
 # These stand on top and may use all.
-top=" braidcast count interop "
+top=" braidcast cli count interop "
 
 status=0
 crate=

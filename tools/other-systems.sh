@@ -11,6 +11,6 @@ for target in aarch64-apple-darwin x86_64-pc-windows-gnu; do
         echo "NOT CHECKED for $target: Rust's library is missing (rustup target add $target)" >&2
         continue
     fi
-    RUSTFLAGS="-D warnings" cargo check --locked --quiet --package braidcast --package braidcast-lab --package braidcast-emulate --target "$target"
+    RUSTFLAGS="-D warnings" cargo check --locked --quiet --package braidcast-cli --package braidcast-lab --package braidcast-emulate --target "$target"
     echo "other systems: compiles for $target"
 done

@@ -1,7 +1,7 @@
 //! The example `telemetry`, over two lossy networks to a server that is killed and started again.
 
 mod build;
-#[path = "../../../crates/socket/tests/programs/mod.rs"]
+#[path = "../../../crates/braidcast/tests/programs/mod.rs"]
 mod programs;
 
 use braidcast_socket::{Event, Identity, SendOptions, Socket, Trust};

@@ -1,0 +1,33 @@
+//! Messages over several networks at once: Wi-Fi, LTE and satellite as one connection, encrypted,
+//! with deadlines, without root.
+//!
+//! This is the library for programs. The command line is the package `braidcast-cli`; its program
+//! is `braidcast` too. All that the items here name in their signatures is exported here, so that a
+//! program depends on no other crate of Braidcast. What these are made of stands in crates of its
+//! own: `braidcast-sctp` and `braidcast-dccp`, the protocols without I/O, and `braidcast-driver`,
+//! the event loop.
+//!
+//! ```no_run
+//! use braidcast::{Event, Path, Protection, SendOptions, Socket};
+//! use std::time::Duration;
+//!
+//! let mut socket = Socket::new(&Protection::Key("a passphrase that both ends know".into()))?;
+//! let connection = socket.connect(&["home.example:9000@wlan0".parse()?, "home.example:9000@wwan0".parse()?])?;
+//! let reading = SendOptions { deadline: Some(Duration::from_millis(200)), ..SendOptions::default() };
+//! loop {
+//!     match socket.poll(None)? {
+//!         Some((_, Event::Connected { .. })) => socket.send(connection, b"21.5 C", &reading)?,
+//!         Some((_, Event::Closed { reason, .. })) => break println!("{reason}"),
+//!         _ => {}
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - [`Socket`] listens, connects, and carries the messages of all its connections; its example is a
+//!   whole program. [`SocketBuilder`] has what can be set, [`Profile`] what is set for live media,
+//!   bulk and voice.
+//! - [`SharedSocket`] is for several threads.
+//! - With the feature `tokio`, `AsyncSocket` and `Connection` are for tasks.
+
+pub use braidcast_socket::*;
