@@ -74,6 +74,12 @@ look_for_packages() {
         # What a packet costs, counted (tools/count.py).
         has valgrind || want valgrind
         has strace || want strace
+        # NATs and firewalls between namespaces.
+        has nft || want nftables
+        # The codes' kernels for 64-bit ARM, in emulation (tools/neon.sh).
+        has aarch64-linux-gnu-gcc || want gcc-aarch64-linux-gnu
+        [ -e /usr/aarch64-linux-gnu/lib/libc.so.6 ] || want libc6-dev-arm64-cross
+        has qemu-aarch64 || want qemu-user
         # A machine whose clock is a year ahead.
         has faketime || want faketime
         # Another TLS that has raw public keys.
@@ -176,9 +182,15 @@ look_for_rust() {
         rust_is_new_enough || die "cargo is still older than Cargo.toml's rust-version"
     fi
     [ "$1" = test ] || return 0
-    has cargo-fmt && has cargo-clippy && return 0
-    agree "rustfmt and clippy, by rustup"
-    rustup component add rustfmt clippy
+    if ! { has cargo-fmt && has cargo-clippy; }; then
+        agree "rustfmt and clippy, by rustup"
+        rustup component add rustfmt clippy
+    fi
+    local arm=aarch64-unknown-linux-gnu
+    if has rustup && ! [ -d "$(rustc --print sysroot)/lib/rustlib/$arm" ]; then
+        agree "Rust's library for $arm, by rustup"
+        rustup target add $arm || say "without it NEON is not run"
+    fi
 }
 
 purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode | formal}

@@ -7,6 +7,7 @@ use crate::playout::GRACE;
 use crate::wire::{Feedback, KINDS};
 use braidcast_core::Instant;
 use braidcast_media::Kind;
+use braidcast_sctp::Why;
 use core::time::Duration;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -86,6 +87,19 @@ pub(crate) struct Counts {
     pub(crate) late: [u64; KINDS],
     pub(crate) late_of_use: [u64; KINDS],
     pub(crate) bytes: [u64; KINDS],
+}
+
+impl Counts {
+    /// SCTP abandoned a unit of `kind`, an index of [`Kind`], for this reason; `sent`: it was under way.
+    pub(crate) fn abandon(&mut self, kind: usize, sent: bool, why: Option<Why>) {
+        if sent {
+            self.abandoned[kind] += 1;
+            return;
+        }
+        self.unsent[kind] += 1;
+        let crowded_out = matches!(why, Some(Why::Replaced | Why::NoRoom));
+        *(if crowded_out { &mut self.crowded_out[kind] } else { &mut self.expired[kind] }) += 1;
+    }
 }
 
 /// Outcome of the units of one kind.

@@ -1,10 +1,12 @@
 //! Which stream a unit travels on, how urgent it is, and how one that is too large is cut.
 
+use crate::wire::PPID;
 use braidcast_core::Instant;
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
-use braidcast_sctp::{Frame, NeededBy, Priority};
+use braidcast_sctp::{Frame, NeededBy, Priority, Reliability, SendOptions};
 use core::ops::Range;
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 /// Streams that a session uses.
@@ -12,12 +14,30 @@ pub(crate) const STREAMS: u16 = 6;
 /// The stream of clock, end and feedback messages, and of tables. In a reliable session, of
 /// everything.
 pub(crate) const CONTROL: u16 = 0;
+/// A clock message older than this would tell nothing new.
+const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
 /// Packets with bytes in one part: 192 kB, so that a part is small against the send buffer.
 const PART_PACKETS: u32 = 1024;
 /// Null packets in one part.
 const PART_NULLS: u32 = 16_384;
 /// Runs in one part.
 const PART_RUNS: usize = 4096;
+
+/// How messages about the session go.
+pub(crate) fn control() -> SendOptions {
+    SendOptions { stream: CONTROL, ppid: PPID, unordered: true, context: u64::MAX, ..SendOptions::default() }
+}
+
+/// How a clock message goes, or with `end` the last one, which says that nothing comes after.
+pub(crate) fn clock(end: bool) -> SendOptions {
+    let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
+    SendOptions { reliability, ..control() }
+}
+
+/// µs of `d`, at most 71 minutes, as headers have them.
+pub(crate) fn micros(d: Duration) -> u32 {
+    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
+}
 
 /// Numbers frames and says what each needs, for each elementary stream by itself. Units come in the
 /// order of decoding.

@@ -1,4 +1,4 @@
-//! `--authorized FILE`: who is let in, a line for each, as ssh's authorized_keys.
+//! `--authorized FILE` and its like: who is let in, a line for each, as ssh's authorized_keys.
 
 use crate::args::values;
 use crate::failure::{Failure, Outcome};
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// What a line says besides who it is about, and until when.
 pub(crate) trait Rights: Default {
+    /// The flag that names the file.
+    const FLAG: &str = "--authorized";
     /// What a line looks like, for people.
     const FORM: &str;
 
@@ -75,11 +77,11 @@ impl<R: Rights> Authorized<R> {
     pub(crate) fn read(path: &Path, certified: bool) -> Outcome<Self> {
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::usage(
-                format!("cannot read --authorized {}: {error}", path.display()),
+                format!("cannot read {} {}: {error}", R::FLAG, path.display()),
                 "give the name of a text file",
             )
         })?;
-        crate::process::refuse_writable("--authorized", path)?;
+        crate::process::refuse_writable(R::FLAG, path)?;
         let mut it = Self { path: path.to_owned(), lines: Vec::new(), in_force: 0 };
         for (number, text) in (1..).zip(text.lines()) {
             let Some(line) = Line::<R>::parse(number, text).map_err(|what| it.refused(number, what))? else { continue };

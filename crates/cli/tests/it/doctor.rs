@@ -1,7 +1,7 @@
 //! `braidcast doctor` in network namespaces of the test's own: what is in the way is named, with what to do about it.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real time, real files and real networks")]
 
-use crate::common::network::{There, in_namespace, ip, runs};
+use crate::common::network::{There, has_nft, in_namespace, ip, runs};
 use crate::common::{Ran, Running, Test, command, len, transport_stream, until};
 use serde_json::Value;
 use std::path::Path;
@@ -92,8 +92,7 @@ fn a_perf_server_says_what_a_small_path_carries_and_a_closed_port_that_it_is_clo
 #[test]
 fn nats_dead_addresses_and_tables_that_nothing_leads_to_are_named() {
     in_namespace("doctor::nats_dead_addresses_and_tables_that_nothing_leads_to_are_named", |dir| {
-        if !runs(Command::new("nft").arg("--version")) {
-            eprintln!("skipped: there is no nft to make NATs with");
+        if !has_nft() {
             return;
         }
         let other = There::new();

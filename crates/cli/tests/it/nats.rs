@@ -1,7 +1,7 @@
 //! Two ends behind NATs of their own, both with the same private network, and a relay between them.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real time, real files and real networks")]
 
-use crate::common::network::{Namespace, in_namespace, ip, runs};
+use crate::common::network::{Namespace, has_nft, in_namespace, ip, runs};
 use crate::common::{Running, len, transport_stream, until};
 use std::fs;
 use std::path::Path;
@@ -90,8 +90,7 @@ impl Site {
 
 /// The network between the routers, in which the test itself is: 203.0.113.1.
 fn internet() -> bool {
-    if !runs(Command::new("nft").arg("--version")) {
-        eprintln!("skipped: there is no nft to make NATs with");
+    if !has_nft() {
         return false;
     }
     for words in [

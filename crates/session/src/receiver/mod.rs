@@ -13,12 +13,12 @@ use crate::event::Event;
 use crate::farewell::Farewell;
 use crate::identity::Content;
 use crate::log::LogEntry;
-use crate::mapping::CONTROL;
+use crate::mapping::control;
 use crate::options::{Admission, ReceiverOptions};
 use crate::report::Report;
 use crate::serve::Pieces;
 use crate::tell;
-use crate::wire::{self, Ask, Feedback, PPID, SESSION_VERSION, Seen, Welcome, Written};
+use crate::wire::{self, Ask, Feedback, SESSION_VERSION, Seen, Welcome, Written};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Transmit};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event as Sctp, Reliability, SendOptions};
 use call::Call;
@@ -527,11 +527,6 @@ impl Receiver {
     }
 }
 
-/// How messages about the session go.
-fn control() -> SendOptions {
-    SendOptions { stream: CONTROL, ppid: PPID, unordered: true, context: u64::MAX, ..SendOptions::default() }
-}
-
 impl Machine for Receiver {
     type Event = (Option<ChannelId>, Event);
 
@@ -559,7 +554,7 @@ impl Machine for Receiver {
         let due = |channel: &Channel| channel.stream.as_ref().filter(|_| !channel.paused).and_then(Stream::next_output);
         let output = self.channels.values().filter_map(due).min();
         let call = self.call.as_ref().and_then(|call| call.attempts.due());
-        [self.endpoint.poll_timeout(), tick, output, call].into_iter().flatten().min()
+        Instant::first_of([self.endpoint.poll_timeout(), tick, output, call])
     }
 
     fn poll_event(&mut self) -> Option<(Option<ChannelId>, Event)> {

@@ -1,6 +1,6 @@
 use super::Sender;
 use super::transmit::Named;
-use crate::mapping::{self, CONTROL};
+use crate::mapping::{self, control};
 use crate::wire::{self, PPID};
 use braidcast_core::Instant;
 use braidcast_media::{Kind, Run, Unit};
@@ -85,14 +85,7 @@ impl Sender {
         if !self.counted.is_first(sequence.saturating_sub(distance)) {
             return;
         }
-        let counts = &mut self.account.counts;
-        if sent {
-            counts.abandoned[kind] += 1;
-            return;
-        }
-        counts.unsent[kind] += 1;
-        let crowded_out = matches!(why, Some(Why::Replaced | Why::NoRoom));
-        *(if crowded_out { &mut counts.crowded_out[kind] } else { &mut counts.expired[kind] }) += 1;
+        self.account.counts.abandon(kind, sent, why);
     }
 
     /// Informs the receiver what was abandoned since it was told last.
@@ -103,15 +96,8 @@ impl Sender {
         self.given_up.tidy();
         wire::write_given_up(&mut self.message, &self.given_up.runs);
         self.given_up.runs.clear();
-        let how = SendOptions {
-            stream: CONTROL,
-            ppid: PPID,
-            unordered: true,
-            // Then all of it is due, and nobody waits for it.
-            reliability: Reliability::Lifetime(self.options.latency),
-            context: u64::MAX,
-            ..SendOptions::default()
-        };
+        // By then all of it is due, and nobody waits for it.
+        let how = SendOptions { reliability: Reliability::Lifetime(self.options.latency), ..control() };
         if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             // Without room for it the receiver waits, as it does for what is under way.
             let _sent = association.send(now, &self.message, how);

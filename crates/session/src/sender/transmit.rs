@@ -1,16 +1,13 @@
 use super::Sender;
 use super::given_up::context;
-use crate::mapping::{self, CONTROL, Part, Place};
+use crate::mapping::{self, CONTROL, Part, Place, control, micros};
 use crate::playout::GRACE;
 use crate::wire::{self, Clock, Hello, PPID, SESSION_VERSION, Start, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
-use braidcast_sctp::{MessagePriority, Reliability, SendError, SendOptions};
+use braidcast_sctp::{MessagePriority, SendError, SendOptions};
 use core::time::Duration;
-
-/// A clock message older than this would tell nothing new.
-const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
 
 /// A unit's number, and its place among the frames, which a reliable session does not know.
 #[derive(Clone, Copy, Debug)]
@@ -43,16 +40,8 @@ impl Sender {
         let rtt = association.paths().filter_map(|path| path.min_rtt.or(path.srtt)).min().unwrap_or_default();
         let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.account.counts.captured };
         wire::write_clock(&mut self.message, &clock, end);
-        let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
-        let how = SendOptions {
-            stream: CONTROL,
-            ppid: PPID,
-            // The end of a reliable stream comes after all of it.
-            unordered: !(end && self.options.reliable),
-            reliability,
-            context: u64::MAX,
-            ..SendOptions::default()
-        };
+        // The end of a reliable stream comes after all of it.
+        let how = SendOptions { unordered: !(end && self.options.reliable), ..mapping::clock(end) };
         association.send(now, &self.message, how).is_ok()
     }
 
@@ -90,7 +79,7 @@ impl Sender {
     /// Sends what was written into `message`; there is always room for it at the beginning of an
     /// association.
     fn send_control(&mut self, now: Instant, unordered: bool) {
-        let how = SendOptions { stream: CONTROL, ppid: PPID, unordered, context: u64::MAX, ..SendOptions::default() };
+        let how = SendOptions { unordered, ..control() };
         if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
             let _sent = association.send(now, &self.message, how);
         }
@@ -181,9 +170,4 @@ pub(super) fn most_bytes(unit: &Unit, parts: Option<&[Part]>) -> usize {
     };
     let parts = parts.map_or(1, <[Part]>::len);
     unit.bytes.len() + nulls as usize * PACKET + parts * wire::UNIT_HEADER + (unit.runs.len() + 2 * parts) * wire::RUN
-}
-
-/// µs of `d`, at most 71 minutes.
-fn micros(d: Duration) -> u32 {
-    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
 }

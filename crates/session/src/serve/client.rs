@@ -2,7 +2,7 @@
 
 use super::feed::{Feed, Sent};
 use crate::account::{Account, Counts, Settles};
-use crate::mapping::{self, CONTROL, STREAMS};
+use crate::mapping::{self, STREAMS, control, micros};
 use crate::playout::GRACE;
 use crate::receiver::ChannelId;
 use crate::redundancy::Chooser;
@@ -11,7 +11,7 @@ use crate::sender::Counted;
 use crate::wire::{self, Clock, Hello, KINDS, PPID, SESSION_VERSION};
 use braidcast_core::Instant;
 use braidcast_media::Kind;
-use braidcast_sctp::{Association, AssociationId, Frame, MessagePriority, Reliability, SendOptions, Why};
+use braidcast_sctp::{Association, AssociationId, Frame, MessagePriority, SendOptions, Why};
 use core::time::Duration;
 
 /// Names a receiver among those that are served, in the order in which they came. Never used twice.
@@ -23,8 +23,6 @@ pub struct ClientId(pub u64);
 const HELLO_BY: Duration = Duration::from_secs(2);
 /// Time to wait for it at all: streams with fewer such frames are begun anywhere.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A clock message older than this would tell nothing new.
-const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
 
 /// What a client is to have.
 #[derive(Debug)]
@@ -192,9 +190,8 @@ impl Client {
             Some(_) => core::array::from_fn(|i| feed.captured[i].saturating_sub(order.passed[i])),
         };
         wire::write_clock(buf, &Clock { sent: Feed::clock(now), rtt: micros(rtt), captured }, end);
-        let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
         // Without room for it, the next one will do.
-        let _room = association.send(now, buf, SendOptions { reliability, ..control() });
+        let _room = association.send(now, buf, mapping::clock(end));
     }
 
     /// Hands on the newest of `feed`.
@@ -244,14 +241,7 @@ impl Client {
         if kind >= KINDS || context == u64::MAX || !self.counted.is_first(sequence) {
             return;
         }
-        let Counts { abandoned, unsent, crowded_out, expired, .. } = &mut self.account.counts;
-        if sent {
-            abandoned[kind] += 1;
-            return;
-        }
-        unsent[kind] += 1;
-        let crowd = matches!(why, Some(Why::Replaced | Why::NoRoom));
-        *(if crowd { &mut crowded_out[kind] } else { &mut expired[kind] }) += 1;
+        self.account.counts.abandon(kind, sent, why);
     }
 
     /// It says what came.
@@ -290,14 +280,4 @@ impl Client {
             ..Report::default()
         }
     }
-}
-
-/// How messages about the session go.
-fn control() -> SendOptions {
-    SendOptions { stream: CONTROL, ppid: PPID, unordered: true, context: u64::MAX, ..SendOptions::default() }
-}
-
-/// µs of `d`, at most 71 minutes.
-fn micros(d: Duration) -> u32 {
-    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
 }

@@ -452,7 +452,7 @@ impl Machine for Server {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let tick = (!self.clients.is_empty()).then_some(self.next_tick);
-        [self.endpoint.poll_timeout(), tick].into_iter().flatten().min()
+        Instant::first_of([self.endpoint.poll_timeout(), tick])
     }
 
     fn poll_event(&mut self) -> Option<ServerEvent> {

@@ -13,6 +13,7 @@ pub(super) struct MayHave {
 }
 
 impl Rights for MayHave {
+    const FLAG: &str = "--serve-authorized";
     const FORM: &str = "FINGERPRINT|dns:HOST NAME [streams=cam1,cam2] [until=2027-01-31]";
 
     fn add(&mut self, word: &str) -> Result<(), String> {

@@ -31,6 +31,19 @@ pub(crate) fn runs(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
+/// Returns `true` if there is nft to make NATs and firewalls with.
+///
+/// # Panics
+/// If there is none and nothing is to be skipped, as in `make test`.
+pub(crate) fn has_nft() -> bool {
+    let there = runs(Command::new("nft").arg("--version"));
+    assert!(there || std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "nft is not installed");
+    if !there {
+        eprintln!("skipped: there is no nft (tools/setup.sh test installs it)");
+    }
+    there
+}
+
 pub(crate) fn ip(words: &str) {
     assert!(runs(Command::new("ip").args(words.split(' '))), "ip {words} failed");
 }
