@@ -1,6 +1,6 @@
 //! A message over two paths, on real sockets: both ends in one process, a thread each.
 //!
-//! `cargo run -p braidcast-driver --example two_paths`
+//! `cargo run -p braidcast-driver --example two_paths_blocking`
 
 use braidcast_core::{Machine, Rng, Route};
 use braidcast_driver::{Bind, Driver, entropy};
