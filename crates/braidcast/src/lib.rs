@@ -31,3 +31,30 @@
 //! - With the feature `tokio`, `AsyncSocket` and `Connection` are for tasks.
 
 pub use braidcast_socket::*;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn can_move<T: Send>() {}
+    const fn can_be_shared<T: Send + Sync>() {}
+
+    // What may go to another thread is part of the interface. These fail to compile, and never at run time.
+    const _: () = {
+        can_move::<Socket>();
+        can_move::<SocketBuilder>();
+        can_move::<Event>();
+        can_be_shared::<SharedSocket>();
+        can_be_shared::<Waker>();
+        can_be_shared::<Error>();
+        can_be_shared::<CloseReason>();
+        can_be_shared::<Identity>();
+        can_be_shared::<Received>();
+        #[cfg(feature = "tokio")]
+        {
+            can_be_shared::<AsyncSocket>();
+            can_be_shared::<Connection>();
+            can_be_shared::<Message>();
+        }
+    };
+}
