@@ -19,5 +19,6 @@ mod process;
 mod random;
 mod run;
 mod scripts;
+mod sums;
 mod ts;
 mod wireguard;
