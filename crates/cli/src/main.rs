@@ -21,6 +21,14 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let argv: Vec<_> = std::env::args_os().collect();
+    #[cfg(target_os = "linux")]
+    if let [_, command] = argv.as_slice()
+        && command == cmd::watch::thumbnail::confined::COMMAND
+    {
+        // Nobody reads what it says; its parent starts another one, or none.
+        let _why = cmd::watch::thumbnail::confined::become_decoder();
+        return ExitCode::FAILURE;
+    }
     let cli = match config::parse(argv.clone()) {
         Ok(cli) => cli,
         Err(config::Refused::Empty) => {

@@ -120,6 +120,10 @@ pub(crate) struct ReceiveArgs {
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) figures: FiguresArgs,
+    /// Show what comes on the page of --web, an image each second of up to four streams; ffmpeg decodes it, as a child
+    /// without rights
+    #[arg(help_heading = "Look inside", long, requires = "web")]
+    pub(crate) thumbnail: bool,
     /// Output together what is due within this time, up to that much early and never late; at least fifty times in each
     /// latency. Longer slices use less CPU. 0: output each packet when it is due
     #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = values::slice, help_heading = "Experts")]

@@ -92,6 +92,9 @@ pub(crate) struct StreamArgs {
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) figures: FiguresArgs,
+    /// Show what is sent on the page of --web, an image each second; ffmpeg decodes it, as a child without rights
+    #[arg(help_heading = "Look inside", long, requires = "web", conflicts_with = "reliable")]
+    pub(crate) thumbnail: bool,
     /// Congestion controller of each path [default: live; with --reliable: veno]
     #[arg(help_heading = "Experts", long, value_name = "NAME", value_parser = values::controller())]
     pub(crate) cc: Option<Algorithm>,

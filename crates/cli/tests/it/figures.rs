@@ -7,10 +7,11 @@
 )]
 
 use crate::common;
-use crate::common::{Running, Test, browser, free_ports, transport_stream};
+use crate::common::{Running, Test, browser, free_ports, transport_stream, until};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 const SCHEMA: &str = include_str!("../../../../docs/figures.schema.json");
@@ -62,7 +63,15 @@ fn free_tcp_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// What a GET is answered with, head and all.
+/// What a GET is answered with, head and all, as bytes.
+fn get_bytes(port: u16, path: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    answer
+}
+
 fn get(port: u16, path: &str, more: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{more}\r\n").unwrap();
@@ -278,4 +287,51 @@ fn beyond_this_machine_the_page_asks_for_a_password() {
     let made_up = Running::start(dir.path(), &made_up).wait_for("with the password ");
     assert!(get(next, "/page.js", "").starts_with("HTTP/1.1 401"));
     made_up.kill();
+}
+
+#[test]
+fn an_image_of_the_stream_stands_on_the_page_of_each_end() {
+    let dir = tempfile::tempdir().unwrap();
+    transport_stream(dir.path(), 12);
+    let ([port, _], webs) = (free_ports(), [free_tcp_port(), free_tcp_port()]);
+    let receiver = format!("receive {port} out.ts --web {} --thumbnail --stats 200ms,receive.json", webs[0]);
+    let receiver = Running::start(dir.path(), &receiver).wait_for("listening");
+    let sender = format!("send clip.ts --to 127.0.0.1:{port} --web {} --thumbnail", webs[1]);
+    let sender = Running::start(dir.path(), &sender).wait_for("connected");
+    for web in webs {
+        let mut answer = Vec::new();
+        until("an image", || {
+            answer = get_bytes(web, "/thumbnail/0");
+            answer.starts_with(b"HTTP/1.1 200")
+        });
+        let body = answer.windows(4).position(|it| it == b"\r\n\r\n").unwrap() + 4;
+        assert!(String::from_utf8_lossy(&answer[..body]).contains("image/jpeg"));
+        std::fs::write(dir.path().join("image.jpg"), &answer[body..]).unwrap();
+        let probe = ["-v", "error", "-show_entries", "stream=codec_name,width,height", "-of", "csv=p=0", "image.jpg"];
+        let probed = Command::new("ffprobe").args(probe).current_dir(dir.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&probed.stdout).trim(), "mjpeg,480,270");
+        assert!(get(web, "/thumbnail/1", "").starts_with("HTTP/1.1 404"));
+    }
+    sender.kill();
+    receiver.kill();
+    let told = lines(&std::fs::read_to_string(dir.path().join("receive.json")).unwrap());
+    let address = told.last().unwrap()["streams"][0]["thumbnail"].as_str().unwrap().to_owned();
+    assert!(address.starts_with("thumbnail/0?"), "{address}");
+}
+
+#[test]
+fn the_decoder_of_images_reads_and_writes_no_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let (secret, made) = (dir.path().join("secret"), dir.path().join("made"));
+    std::fs::write(&secret, "the key").unwrap();
+    let script = format!("#!/bin/sh\necho begun\ncat {}\necho x > {}\n", secret.display(), made.display());
+    let decoder = dir.path().join("ffmpeg");
+    std::fs::write(&decoder, script).unwrap();
+    std::fs::set_permissions(&decoder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_braidcast"));
+    let run = command.arg("decode-thumbnail").env("PATH", format!("{}:/usr/bin:/bin", dir.path().display())).output();
+    let said = String::from_utf8_lossy(&run.unwrap().stdout).into_owned();
+    assert_eq!(std::fs::read(&made).unwrap_or_default(), b"", "it wrote a file");
+    let landlock = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default().contains("landlock");
+    assert_eq!(said, if landlock { "begun\n" } else { "begun\nthe key" });
 }

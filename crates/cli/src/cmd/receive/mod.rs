@@ -131,6 +131,9 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let all = || outputs.iter().chain(args.accept.iter().map(|it| &it.output));
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
     watch.open_figures(&args.figures, stdout.map(|(_, what)| what), &live)?;
+    if args.thumbnail {
+        plan.show_in(watch.gallery())?;
+    }
     process::drop_privileges()?;
     all().try_for_each(entry::check_folder)?;
     let mut authorized = None;
@@ -565,7 +568,8 @@ impl Session {
                 let stream = Stream { name, connected: *connected, end: End::Receiver, ended };
                 let figures = meters[usize::from(stats)].take(now, stream, &report, |path| ends.path_name(path));
                 let latency_ms = receiver.latency(*id).map(|it| it.as_secs_f64() * 1e3);
-                StreamFigures { neighbours, outputs: outputs.figures(), latency_ms, ..figures }
+                let (outputs, thumbnail) = (outputs.figures(), outputs.thumbnail());
+                StreamFigures { neighbours, outputs, latency_ms, thumbnail, ..figures }
             });
             let served = serving.as_mut().map(|serving| serving.figures(now, stats));
             each.chain(served.into_iter().flatten()).collect()

@@ -5,7 +5,7 @@ use super::pipe::Pipe;
 use super::recording::{Begun, Recording};
 use super::sink::Sink;
 use crate::cmd::neighbour::Figures;
-use crate::cmd::watch::OutputFigures;
+use crate::cmd::watch::{OutputFigures, Thumbnail};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::Instant;
@@ -38,10 +38,17 @@ pub(super) struct Outputs {
     /// Bytes that live outputs without room did not get.
     pub(super) dropped: u64,
     blocked: bool,
+    /// What the page shows of them.
+    thumbnail: Option<Thumbnail>,
 }
 
 impl Outputs {
-    pub(super) const fn new(sinks: Vec<Sink>, cutter: Option<Cutter>, keep: bool) -> Self {
+    pub(super) const fn new(
+        sinks: Vec<Sink>,
+        cutter: Option<Cutter>,
+        keep: bool,
+        thumbnail: Option<Thumbnail>,
+    ) -> Self {
         Self {
             sinks,
             given_up: Vec::new(),
@@ -53,6 +60,7 @@ impl Outputs {
             total: 0,
             dropped: 0,
             blocked: false,
+            thumbnail,
         }
     }
 
@@ -182,6 +190,9 @@ impl Outputs {
     ) -> Outcome {
         self.total += bytes.len() as u64;
         self.stream_bytes += bytes.len() as u64;
+        if let Some(thumbnail) = self.thumbnail.as_ref().filter(|_| !self.reliable) {
+            thumbnail.see(bytes);
+        }
         let cut =
             if self.reliable { None } else { self.cutter.as_mut().and_then(|cutter| cutter.cut(now, bytes, entry)) };
         let (mut dropped, mut dropped_bytes, reliable) = (false, 0, self.reliable);
@@ -268,6 +279,11 @@ impl Outputs {
             _ => None,
         };
         self.sinks.iter().filter_map(one).collect()
+    }
+
+    /// Where the page has the newest image of the stream.
+    pub(super) fn thumbnail(&self) -> Option<String> {
+        self.thumbnail.as_ref().and_then(Thumbnail::address)
     }
 
     /// Bytes of a reliable stream that are written everywhere.

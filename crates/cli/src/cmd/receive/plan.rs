@@ -8,9 +8,11 @@ use super::room::Room;
 use super::sink::Sink;
 use crate::args::ReceiveArgs;
 use crate::args::values::{Accept, Output};
+use crate::cmd::watch::{Gallery, Thumbnail};
 use crate::failure::{Failure, Outcome};
 use braidcast_driver::Driver;
 use braidcast_session::Admission;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Streams at a time if each has a name of its own choice.
@@ -30,6 +32,8 @@ pub(super) struct Plan {
     serves: bool,
     /// Each sender has a name that its key says, and `accept` is what outputs they have of their own.
     by_key: bool,
+    /// Where streams show what they are.
+    gallery: Option<Arc<Gallery>>,
 }
 
 impl Plan {
@@ -47,6 +51,7 @@ impl Plan {
             keep: args.keep,
             by_key: args.authorized.is_some(),
             serves: args.serve.serve.is_some(),
+            gallery: None,
         };
         plan.check()?;
         Ok(plan)
@@ -96,6 +101,13 @@ impl Plan {
     /// Returns `true` if each stream has an output by its own name.
     pub(super) fn is_named(&self) -> bool {
         self.by_key || self.outputs.iter().any(is_named)
+    }
+
+    /// Streams show what they are there.
+    pub(super) fn show_in(&mut self, gallery: &Arc<Gallery>) -> Outcome {
+        Thumbnail::check()?;
+        self.gallery = Some(Arc::clone(gallery));
+        Ok(())
     }
 
     /// Returns `true` if a sender by its key needs an output of its own.
@@ -156,7 +168,9 @@ impl Plan {
         for output in &outputs {
             sinks.push(Sink::open(output, name, self.existing, self.segment.is_some(), driver)?);
         }
-        Ok(Room::new(name, self.describe(name), Outputs::new(sinks, self.segment.map(Cutter::new), self.keep)))
+        let thumbnail = self.gallery.as_ref().map_or(Ok(None), Thumbnail::begin)?;
+        let outputs = Outputs::new(sinks, self.segment.map(Cutter::new), self.keep, thumbnail);
+        Ok(Room::new(name, self.describe(name), outputs))
     }
 }
 

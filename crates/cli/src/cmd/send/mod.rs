@@ -18,7 +18,7 @@ use super::rates::{Rates, Told};
 use super::security::Security;
 use super::service::Service;
 use super::ticket::Towards;
-use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, StreamFigures, Watch};
+use super::watch::{Advice, Carried, Load, Meter, Pulse, Stream, StreamFigures, Thumbnail, Watch};
 use crate::args::one_path::OnePath;
 use crate::args::{Common, SendArgs, StreamArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -28,6 +28,7 @@ use crate::out::units;
 use crate::process;
 use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Driver, Wake};
+use braidcast_media::Kind;
 use braidcast_sctp::{CloseReason, JoinError};
 use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions};
 use intake::Intake;
@@ -70,6 +71,7 @@ struct Session {
     security: Security,
     source: Source,
     intake: Intake,
+    thumbnail: Option<Thumbnail>,
     /// The program that makes the stream, if it is one of ours.
     encoder: Option<Encoder>,
     sender: Sender,
@@ -171,6 +173,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     };
     let mut watch = Watch::open(&args.watch, command, &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
+    let thumbnail = if args.thumbnail { Thumbnail::begin(watch.gallery())? } else { None };
     let stdout = common.json.then_some("--json").or_else(|| args.figures.to_stdout().then_some("--stats"));
     let target = Target::of(driver.now(), args)?;
     let mut rates = Rates::open(driver.now(), &args.rates, args.on_rate.as_deref(), stdout)?;
@@ -229,6 +232,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         security,
         source,
         intake: Intake::default(),
+        thumbnail,
         encoder,
         sender,
         connected: false,
@@ -324,9 +328,12 @@ impl Session {
 
     /// Moves what the input has, or what is due of it, into the sender.
     fn feed(&mut self, now: Instant) -> Outcome {
-        let (sender, intake) = (&mut self.sender, &mut self.intake);
+        let Self { sender, intake, thumbnail, .. } = self;
         self.source.pump(now, |unit| {
             intake.see(now, &unit);
+            if let Some(thumbnail) = thumbnail.as_ref().filter(|_| unit.kind.is_video() || unit.kind == Kind::Tables) {
+                thumbnail.see(&unit.bytes);
+            }
             sender.push(now, unit)
         })?;
         if let Some(words) = self.intake.words(&self.source).filter(|_| !self.reliable) {
@@ -502,7 +509,7 @@ impl Session {
     /// Figures for who asked for them, and whether more comes in than the paths carry.
     fn tell_figures(&mut self, now: Instant) {
         let latency = (!self.reliable).then_some(self.latency);
-        let Self { watch, meters, sender, ends, connected, rates, target, live, source, .. } = self;
+        let Self { watch, meters, sender, ends, connected, rates, target, live, source, thumbnail, .. } = self;
         if rates.take_due(now)
             && let Some(report) = sender.rate_report(now)
         {
@@ -514,7 +521,9 @@ impl Session {
             let name = |path: &PathReport| ends.path_name(path);
             let figures = meters[usize::from(stats)].take(now, stream, &sender.report(now), name);
             let neighbours = source.neighbour().into_iter().collect();
-            vec![StreamFigures { neighbours, latency_ms: latency.map(|it| it.as_secs_f64() * 1e3), ..figures }]
+            let latency_ms = latency.map(|it| it.as_secs_f64() * 1e3);
+            let thumbnail = thumbnail.as_ref().and_then(Thumbnail::address);
+            vec![StreamFigures { neighbours, latency_ms, thumbnail, ..figures }]
         });
         if self.reliable || now.since(self.looked_at) < LOOK {
             return;

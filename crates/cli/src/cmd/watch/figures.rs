@@ -53,6 +53,8 @@ pub(crate) struct StreamFigures {
     pub(crate) end: &'static str,
     /// From capture to playout; null of a reliable stream, and before there is one.
     pub(crate) latency_ms: Option<f64>,
+    /// Address of the newest image of the stream, for the page; null without `--thumbnail`, and before there is one.
+    pub(crate) thumbnail: Option<String>,
     /// What a receiver writes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) outputs: Vec<OutputFigures>,

@@ -12,6 +12,7 @@ mod purpose;
 mod site;
 mod state;
 mod stats;
+pub(crate) mod thumbnail;
 mod trace;
 pub(crate) mod words;
 
@@ -38,6 +39,7 @@ pub(crate) use site::{Lines, Pages, serve};
 pub(crate) use stats::StatsFile;
 use std::sync::Arc;
 use std::time::Duration;
+pub(crate) use thumbnail::{Gallery, Thumbnail};
 use trace::TraceFile;
 
 /// Interval at which the web page and the metrics are updated.
@@ -51,6 +53,7 @@ pub(crate) struct Watch {
     pcap: Option<PcapFile>,
     stats: Option<(StatsFile, Pace)>,
     hub: Option<(Arc<Hub>, Pace)>,
+    gallery: Arc<Gallery>,
 }
 
 /// When something is due again.
@@ -92,7 +95,7 @@ impl Watch {
         if let Some(pcap) = &pcap {
             driver.listen_in(pcap.tap());
         }
-        Ok(Self { command, began: now, trace, pcap, stats: None, hub: None })
+        Ok(Self { command, began: now, trace, pcap, stats: None, hub: None, gallery: Arc::default() })
     }
 
     /// What passes this socket is not captured: it is none of the protocol's.
@@ -125,7 +128,7 @@ impl Watch {
         }
         if let Some(addr) = args.web {
             let access = Access::of(args.web_password.as_deref(), addr.ip())?;
-            let at = serve(addr, access.password(), Pages::Web(Arc::clone(&hub)), "--web")?;
+            let at = serve(addr, access.password(), Pages::Web(Arc::clone(&hub), Arc::clone(&self.gallery)), "--web")?;
             live.note(format!("figures at http://{at}/{}", access.words()));
             if let Access::Open = access
                 && !at.ip().is_loopback()
@@ -135,6 +138,11 @@ impl Watch {
         }
         self.hub = Some((hub, Pace { each: EACH, last }));
         Ok(())
+    }
+
+    /// The newest images of streams, for the page.
+    pub(crate) const fn gallery(&self) -> &Arc<Gallery> {
+        &self.gallery
     }
 
     /// What machines are to tell.

@@ -2,6 +2,7 @@
 
 use super::figures::Figures;
 use super::metrics;
+use super::thumbnail::Gallery;
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use braidcast_driver::http::{Answer, Hosts, Password, Server, Site};
@@ -21,6 +22,9 @@ const MOST_READERS: usize = 16;
 const PAGE: &str = include_str!("web/page.html");
 const SCRIPT: &str = include_str!("web/page.js");
 const STYLE: &str = include_str!("web/style.css");
+/// Charts: uPlot 1.6.32 (MIT), as it is released.
+const CHARTS: &str = include_str!("web/uplot/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("web/uplot/uPlot.min.css");
 
 /// Who reads lines as they come. One that is too slow loses some.
 #[derive(Default)]
@@ -112,7 +116,7 @@ impl Lines {
 pub(crate) enum Pages {
     Lines(Arc<Lines>),
     Metrics(Arc<Hub>),
-    Web(Arc<Hub>),
+    Web(Arc<Hub>, Arc<Gallery>),
 }
 
 impl Site for Pages {
@@ -126,10 +130,15 @@ impl Site for Pages {
                 }
                 Answer::Document(metrics::CLASSIC, metrics::classic(&latest).into_bytes())
             }
-            (Self::Web(_), "/") => document("text/html; charset=utf-8", PAGE),
-            (Self::Web(_), "/page.js") => document("text/javascript; charset=utf-8", SCRIPT),
-            (Self::Web(_), "/style.css") => document("text/css; charset=utf-8", STYLE),
-            (Self::Web(hub), "/events") => hub.subscribe(),
+            (Self::Web(..), "/") => document("text/html; charset=utf-8", PAGE),
+            (Self::Web(..), "/page.js") => document("text/javascript; charset=utf-8", SCRIPT),
+            (Self::Web(..), "/style.css") => document("text/css; charset=utf-8", STYLE),
+            (Self::Web(..), "/uplot.js") => document("text/javascript; charset=utf-8", CHARTS),
+            (Self::Web(..), "/uplot.css") => document("text/css; charset=utf-8", CHARTS_STYLE),
+            (Self::Web(hub, _), "/events") => hub.subscribe(),
+            (Self::Web(_, gallery), path) => {
+                gallery.image(path).map_or(Answer::Nothing, |jpeg| Answer::Document("image/jpeg", jpeg))
+            }
             (Self::Lines(lines), "/" | "/events") => lines.subscribe(),
             _ => Answer::Nothing,
         }

@@ -10,6 +10,8 @@ const KINDS = { tables: '#7b7b7b', audio: '#b07aa1', I: '#d62728', P: '#1f77b4',
 const history = [];
 let chosen = null;
 let last = null;
+// Since when the program does not answer: what stands here is old from then on.
+let gone = null;
 
 const rate = bits => {
   if (bits === null || bits === undefined) return '–';
@@ -132,20 +134,6 @@ function showSums(stream) {
   }));
 }
 
-function context(canvas) {
-  const dense = window.devicePixelRatio || 1;
-  const [width, height] = [canvas.clientWidth, Number(canvas.getAttribute('height')) || canvas.clientHeight];
-  canvas.style.height = height + 'px';
-  if (canvas.width !== Math.round(width * dense)) { canvas.width = Math.round(width * dense); }
-  canvas.dataset.height = height;
-  const it = canvas.getContext('2d');
-  it.setTransform(dense, 0, 0, canvas.height / height, 0, 0);
-  it.clearRect(0, 0, width, height);
-  return [it, width, height];
-}
-
-// A round step, not above which as many lines fit.
-const step = least => { const power = 10 ** Math.floor(Math.log10(Math.max(1, least))); return [1, 2, 5, 10].map(n => n * power).find(n => n >= least) || power; };
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
 // Per row and kind, the frames that went missing then and never came. Their count falls where one comes after all, or the other end
@@ -162,67 +150,73 @@ function stayedMissing(rows) {
   return totals.map((now, n) => new Map([...now].map(([kind, total]) => [kind, n ? Math.max(0, total - (totals[n - 1].get(kind) ?? total)) : 0])));
 }
 
+// Both charts share their cursor and their span: a minute at least, ten at most.
+const WIDTH_OF_AXIS = 78;
+const seconds = figures => Date.parse(figures.time) / 1000;
+const axis = more => ({ stroke: () => colour('faint'), grid: { stroke: () => colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui', ...more });
+const LINES = [['paths carry', 'room', 4], ['comes in', 'doubtful', 1.6], ['delivered', 'use', 1.6]];
+// Bottom first.
+const BARS = Object.keys(KINDS);
+let counts = [];
+const charts = {
+  rates: {
+    // Paths that carry much more than comes in do not press the other curves flat.
+    top: data => Math.max(1000, Math.min(greatest(data.slice(1)), 4 * greatest(data.slice(2)))),
+    axis: { values: (_, values) => values.map(rate) },
+    series: LINES.map(([label, name, width]) => ({ label, stroke: () => colour(name), width, points: { show: false }, value: (_, value) => rate(value) })),
+  },
+  drops: {
+    top: data => Math.max(5, greatest(data.slice(1))),
+    axis: { values: (_, values) => values.map(value => Number.isInteger(value) ? String(value) : '') },
+    // What stands on top is drawn first, as high as all below it together.
+    series: [...BARS].reverse().map(kind => ({
+      label: kind, fill: KINDS[kind], stroke: KINDS[kind], width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.9, 40], align: -1 }),
+      value: (_, value, series, at) => at === null || !counts[at] ? '–' : String(counts[at].get(kind) || 0),
+    })),
+  },
+};
+const greatest = rows => Math.max(0, ...rows.flat().map(value => value || 0));
+
+function chart(id, height) {
+  const { top, axis: values, series } = charts[id];
+  const place = byId(id);
+  const options = {
+    width: place.clientWidth, height, ms: 1e-3, series: [{ label: 'at', value: (_, at) => at ? new Date(at * 1000).toLocaleTimeString() : '–' }, ...series],
+    cursor: { sync: { key: 'page' }, drag: { x: false, y: false } },
+    scales: { x: { time: true, range: (_, from, to) => [Math.min(from, to - 60), to] }, y: { range: it => [0, 1.08 * top(it.data)] } },
+    axes: [axis({ values: (_, values) => values.map(at => new Date(at * 1000).toLocaleTimeString()), space: 110, size: 30 }), axis({ size: WIDTH_OF_AXIS, ...values })],
+  };
+  charts[id].plot = new uPlot(options, [[0], ...series.map(() => [null])], place);
+}
+
+// A chart and its legend show only what there is.
+function plot(id, data) {
+  const { plot } = charts[id];
+  plot.setData(data);
+  data.slice(1).forEach((row, n) => {
+    const there = row.some(value => value !== null && value !== undefined);
+    if (plot.series[n + 1].show !== there) plot.setSeries(n + 1, { show: there });
+  });
+}
+
 function draw() {
+  if (!history.length) return;
+  if (!charts.rates.plot) { chart('rates', 190); chart('drops', 130); }
   const rows = history.map(figures => [figures, figures.streams.find(it => it.name === chosen) || figures.streams[0]]);
-  const [paint, width, height] = context(byId('rates'));
-  const places = Math.max(60, rows.length) - 1;
-  const left = 70;
-  const x = n => width - (rows.length - 1 - n) * (width - left) / places;
-  const of = it => it ? [it.capacity_bits_per_second, it.input_bits_per_second, it.delivered_bits_per_second ?? received(it)] : [];
-  // Paths that carry much more than comes in do not press the other curves flat.
-  const greatest = from => Math.max(1, ...rows.flatMap(([, it]) => of(it).slice(from).map(value => value || 0)));
-  const top = Math.min(greatest(0), 4 * greatest(1));
-  const y = value => height - 6 - (height - 20) * value / top;
-  const latest = rows.length ? of(rows[rows.length - 1][1]) : [];
-  const drawn = rows.flatMap(([, it]) => [of(it)]);
-  const sender = drawn.some(it => it[1] !== null && it[1] !== undefined);
-  const lines = [['paths carry', 'room'], ['comes in', 'doubtful'], [sender ? 'delivered' : 'received', 'use']];
-  const each = step(top / 4);
-  paint.textAlign = 'right';
-  for (let value = 0; value <= top; value += each) {
-    paint.strokeStyle = colour('line'); paint.lineWidth = 1; paint.beginPath(); paint.moveTo(left, y(value)); paint.lineTo(width, y(value)); paint.stroke();
-    paint.fillStyle = colour('faint'); paint.fillText(rate(value), left - 6, y(value) + 4);
-  }
-  paint.textAlign = 'left';
-  lines.forEach(([, name], which) => {
-    paint.beginPath();
-    rows.forEach(([, it], n) => { const value = of(it)[which]; if (value !== null && value !== undefined) paint.lineTo(x(n), y(value)); });
-    paint.strokeStyle = colour(name);
-    paint.lineWidth = which === 0 ? 4 : 1.6;
-    paint.stroke();
-  });
-  const [bars, wide, high] = context(byId('drops'));
+  const at = rows.map(([figures]) => seconds(figures));
+  const of = it => it ? [it.capacity_bits_per_second, it.input_bits_per_second, it.delivered_bits_per_second ?? received(it)] : [null, null, null];
+  const lines = rows.map(([, it]) => of(it));
+  plot('rates', [at, ...LINES.map((_, n) => lines.map(it => it[n] ?? null))]);
   const gone = stayedMissing(rows);
-  const counts = rows.map(([, it], n) => (it && it.kinds || []).map(kind => [kind.kind, dropped(kind.interval) + kind.interval.late + (gone[n].get(kind.kind) || 0)]));
-  const most = Math.max(0, ...counts.map(it => it.reduce((sum, [, count]) => sum + count, 0)));
-  counts.forEach((kinds, n) => {
-    let base = high - 16;
-    for (const [kind, count] of kinds) {
-      const length = (high - 30) * count / Math.max(5, most);
-      bars.fillStyle = KINDS[kind] || '#888';
-      bars.fillRect(x(n) - (wide - left) / places, base - length, Math.max(1, (wide - left) / places - 1), length);
-      base -= length;
-    }
-  });
-  bars.fillStyle = colour('faint');
-  const what = sender ? 'late, dropped or missing' : 'late or missing';
-  bars.fillText(most ? `frames ${what}, each second; at most ${most}` : `no frame ${what}`, left, 10);
-  bars.strokeStyle = colour('line'); bars.beginPath(); bars.moveTo(left, high - 15.5); bars.lineTo(wide, high - 15.5); bars.stroke();
-  bars.textAlign = 'center';
-  const tick = places <= 120 ? 30 : 120;
-  for (let ago = tick; ago < places; ago += tick) bars.fillText(ago < 120 ? `${ago} s ago` : `${ago / 60} min ago`, wide - ago * (wide - left) / places, high - 2);
-  bars.textAlign = 'right';
-  bars.fillText('now', wide - 2, high - 2);
-  bars.textAlign = 'left';
-  const there = lines.filter((_, which) => drawn.some(it => it[which] !== null && it[which] !== undefined));
-  const dropping = new Set(counts.flatMap(kinds => kinds.filter(([, count]) => count).map(([kind]) => kind)));
-  const marks = [...there.map(([word, name]) => ['━ ', word, colour(name)]), ...[...dropping].map(kind => ['■ ', kind, KINDS[kind] || '#888'])];
-  byId('legend').replaceChildren(...marks.flatMap(([sign, word, tone]) => {
-    const mark = element('span', sign);
-    mark.style.color = tone;
-    return [mark, word + '   '];
-  }));
-  byId('rates').setAttribute('aria-label', lines.map(([word], which) => `${word} ${rate(latest[which])}`).join(', '));
+  counts = rows.map(([, it], n) => new Map((it && it.kinds || []).map(kind => [kind.kind, dropped(kind.interval) + kind.interval.late + (gone[n].get(kind.kind) || 0)])));
+  const ever = kind => counts.some(it => it.get(kind));
+  const upTo = (it, kind) => BARS.slice(0, BARS.indexOf(kind) + 1).reduce((sum, each) => sum + (it.get(each) || 0), 0);
+  plot('drops', [at, ...[...BARS].reverse().map(kind => counts.map(it => ever(kind) ? upTo(it, kind) : null))]);
+  const latest = lines[lines.length - 1];
+  const most = Math.max(0, ...counts.map(it => [...it.values()].reduce((sum, count) => sum + count, 0)));
+  const what = lines.some(it => it[1] !== null && it[1] !== undefined) ? 'late, dropped or missing' : 'late or missing';
+  byId('caption').textContent = most ? `Frames ${what}, each second` : `No frame ${what}`;
+  byId('rates').setAttribute('aria-label', LINES.map(([word], n) => `${word} ${rate(latest[n])}`).join(', '));
   byId('drops').setAttribute('aria-label', most ? `at most ${most} frames ${what} in a second` : `no frame ${what}`);
 }
 
@@ -230,11 +224,11 @@ function show() {
   const stream = last && (last.streams.find(it => it.name === chosen) || last.streams[0]);
   const state = stream ? stream.state : 'none';
   // Green while frames are on time; grey while there is nothing to judge.
-  document.body.dataset.health = stream && ['live', 'degraded', 'dark'].includes(state) ? stream.health : 'none';
+  document.body.dataset.health = stream && !gone && ['live', 'degraded', 'dark'].includes(state) ? stream.health : 'none';
   document.body.dataset.state = state;
-  byId('word').textContent = last && !stream ? WORDS.waiting : WORDS[state];
+  byId('word').textContent = gone ? `braidcast does not answer; trying again since ${gone.toLocaleTimeString()}` : last && !stream ? WORDS.waiting : WORDS[state];
   document.title = `${WORDS[state]} – braidcast`;
-  byId('reasons').replaceChildren(...(stream ? stream.reasons : []).map(it => element('li', it)));
+  byId('reasons').replaceChildren(...(stream && !gone ? stream.reasons : []).map(it => element('li', it)));
   if (last) byId('title').textContent = 'braidcast ' + last.command;
   if (last) byId('clock').textContent = `${new Date(last.time).toLocaleTimeString()}, running for ${span(last.uptime_seconds)}`;
   const choice = byId('choice');
@@ -243,6 +237,11 @@ function show() {
   if (names.join('\n') !== choice.dataset.names) {
     choice.dataset.names = names.join('\n');
     choice.replaceChildren(...names.map(name => { const it = element('option', name); it.value = name; it.selected = name === chosen; return it; }));
+  }
+  const image = byId('image');
+  image.hidden = !stream || !stream.thumbnail;
+  if (!image.hidden && image.dataset.shown !== stream.thumbnail) {
+    image.src = image.dataset.shown = stream.thumbnail;
   }
   if (stream) { showSums(stream); showPaths(stream); showKinds(stream); showNeighbours(stream); }
   draw();
@@ -256,9 +255,12 @@ function later() {
 }
 
 byId('choice').addEventListener('change', event => { chosen = event.target.value; later(); });
-window.addEventListener('resize', later);
+window.addEventListener('resize', () => {
+  for (const id of ['rates', 'drops']) if (charts[id].plot) charts[id].plot.setSize({ width: byId(id).clientWidth, height: charts[id].plot.height });
+  later();
+});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', later);
 const events = new EventSource('events');
-let gone = null;
 events.onopen = () => { history.length = 0; gone = null; delete document.body.dataset.stale; };
 events.onmessage = event => {
   last = JSON.parse(event.data);
@@ -268,10 +270,7 @@ events.onmessage = event => {
   later();
 };
 events.onerror = () => {
-  // What stands below is old from here on.
   gone ??= new Date();
   document.body.dataset.stale = 'yes';
-  document.body.dataset.health = 'none';
-  byId('word').textContent = `braidcast does not answer; trying again since ${gone.toLocaleTimeString()}`;
-  byId('reasons').replaceChildren();
+  later();
 };
