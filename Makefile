@@ -57,7 +57,7 @@ help:
 	@echo "make lint    formatting, layers, words, facts, licences and clippy only"
 	@echo "make formal  models of the handshake, of restarts and of ABORT, with attackers, through SPIN: some four minutes (docs/formal.md)"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
-	@echo "make semver  what broke in the libraries' public items since the last version, by cargo-semver-checks (BASELINE=REVISION for another one)"
+	@echo "make semver  what broke in the libraries' public items since the commit in tools/semver-baseline, by cargo-semver-checks (BASELINE=REVISION for another one)"
 	@echo "make other-systems  compiles for macOS and Windows what does not need Linux"
 	@echo "make miri    tests of core, of the codes and of records under Miri (nightly compiler)"
 	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
@@ -130,6 +130,7 @@ check:
 	@tools/requirements.py
 	$(call step,facts that documents repeat)
 	@tools/facts.py
+	@tools/semver.sh --check
 	$(call step,messages of new commits and assertions that they lose)
 	@tools/commits.py --self-test && tools/assertions.py --self-test
 	@tools/commits.py && tools/assertions.py

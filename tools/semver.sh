@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # What of the libraries' public items changed since a revision in a way that breaks who uses them,
-# beside what the version allows. tools/semver.sh [REVISION]     default: the newest tag v*; without
-# one, the commit 100 before this one Needs cargo-semver-checks (cargo install --locked
-# cargo-semver-checks); then nothing from the network. Both revisions are documented with their own
-# Cargo.lock, so the revision's dependencies must have been fetched once.
+# beside what the version allows. tools/semver.sh [REVISION]     default: the one in
+# tools/semver-baseline, which a release, or a break that CHANGELOG.md names, moves
+# tools/semver.sh --check     looks only whether that is a commit of this history; part of `make lint`
+# Needs cargo-semver-checks (cargo install --locked cargo-semver-checks); then nothing from the
+# network. Both revisions are documented with their own Cargo.lock, so the revision's dependencies
+# must have been fetched once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 die() { echo "semver: $*" >&2; exit 1; }
+kept=$(<tools/semver-baseline)
+if [ "${1:-}" = --check ]; then
+    git merge-base --is-ancestor "$kept" HEAD 2>/dev/null || [ "$(git rev-parse --is-shallow-repository)" = true ] ||
+        die "tools/semver-baseline: $kept is no commit of this history; write the last release's there, or that of the last break"
+    exit
+fi
 command -v cargo-semver-checks >/dev/null || die "needs cargo-semver-checks: cargo install --locked cargo-semver-checks"
-revision=${1:-$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || git rev-list --max-count 1 --skip 100 HEAD)}
+revision=${1:-$kept}
 baseline=$(git rev-parse --verify --quiet "$revision^{commit}") || die "no revision '$revision'; name a tag, a branch or a commit"
 
 build=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
