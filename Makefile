@@ -139,11 +139,12 @@ check:
 	$(call step,the harness of make field)
 	@tools/field/test_field.py
 
-# Licences and sources, by cargo-deny if it is installed. Advisories need RustSec's database, which
-# no package registry has: `cargo deny check advisories` looks at them, with network.
+# Licences and sources, by cargo-deny if it is installed. Advisories need a copy of RustSec's database, which
+# no package registry has: tools/advisories.py says where it looks for one.
 deny:
 	$(call step,licences and sources)
 	@if command -v cargo-deny >/dev/null; then cargo deny --all-features check licenses bans sources; else tools/deny.py; fi
+	@tools/advisories.py
 
 # The version is in one place. It must be installed: rustup toolchain install VERSION --profile minimal
 # Tests are not promised: a peer that they meet needs a newer compiler.
