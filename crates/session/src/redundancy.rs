@@ -133,6 +133,7 @@ impl Chooser {
             return;
         }
         let deadline = self.deadline.map(|deadline| deadline.saturating_sub(self.age));
+        self.looks.retain(|id, _| association.paths().any(|path| path.id == *id));
         self.measured |= association.paths().any(|path| association.recent_losses(path.id).is_some());
         let guess = (!self.measured).then_some(UNKNOWN);
         let mut paths = Vec::new();

@@ -14,7 +14,8 @@ const RATE_WINDOW: Duration = Duration::from_secs(1);
 const MAX_SAMPLES: usize = 16;
 /// A path that was full so long ago may carry more, or less, by now.
 const FULL_OF_LATE: Duration = Duration::from_secs(10);
-/// Paths of earlier associations that are remembered.
+/// Paths of earlier associations that are remembered, and of this one those that have left: a peer may have
+/// paths come and go as long as it likes.
 const MAX_FORMER: usize = 32;
 
 /// What a session has done so far. Fields that this end cannot know are zero or `None`.
@@ -241,6 +242,23 @@ impl PathHistories {
             }
             history.samples.push_back(sample);
         }
+        self.forget();
+    }
+
+    /// Counts what left first with the paths of earlier associations, if too many have left.
+    fn forget(&mut self) {
+        let left = |(id, it): (&u16, &PathHistory)| (it.last.state == "left").then_some((it.since, *id));
+        while self.paths.iter().filter_map(left).count() > MAX_FORMER {
+            let Some((_, first)) = self.paths.iter().filter_map(left).min() else { return };
+            let Some(history) = self.paths.remove(&first) else { return };
+            merge(&mut self.former, history.report(self.measured_at));
+            self.trim();
+        }
+    }
+
+    fn trim(&mut self) {
+        let surplus = self.former.len().saturating_sub(MAX_FORMER);
+        self.former.drain(..surplus);
     }
 
     /// A unit came over path `id`.
@@ -255,8 +273,7 @@ impl PathHistories {
     pub(crate) fn restart(&mut self) {
         self.former = self.reports();
         self.former.iter_mut().for_each(PathReport::leave);
-        let surplus = self.former.len().saturating_sub(MAX_FORMER);
-        self.former.drain(..surplus);
+        self.trim();
         self.paths.clear();
         self.acked = (0, self.acked.0 + self.acked.1);
     }
@@ -269,16 +286,19 @@ impl PathHistories {
     /// The report's lines.
     pub(crate) fn reports(&self) -> Vec<PathReport> {
         let mut reports = self.former.clone();
-        for mut report in self.paths.values().map(|path| path.report(self.measured_at)) {
-            match reports.iter_mut().find(|old| (old.socket, &old.remote) == (report.socket, &report.remote)) {
-                Some(old) => {
-                    report.add(old);
-                    *old = report;
-                }
-                None => reports.push(report),
-            }
-        }
+        self.paths.values().for_each(|path| merge(&mut reports, path.report(self.measured_at)));
         reports
+    }
+}
+
+/// Adds a path, which takes the place of one that went over the same addresses before.
+fn merge(reports: &mut Vec<PathReport>, mut report: PathReport) {
+    match reports.iter_mut().find(|old| (old.socket, &old.remote) == (report.socket, &report.remote)) {
+        Some(old) => {
+            report.add(old);
+            *old = report;
+        }
+        None => reports.push(report),
     }
 }
 
@@ -342,5 +362,28 @@ fn describe(now: Instant, path: &Path) -> PathReport {
         retransmitted_chunks: path.retransmitted_chunks,
         loss_share: (path.sent_chunks > 0).then(|| (path.lost_chunks as f64 / path.sent_chunks as f64).min(1.0)),
         on_time_share: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_paths_that_come_and_go_without_end_a_few_are_remembered() {
+        let (mut histories, now) = (PathHistories::default(), Instant::from_millis);
+        for id in 0..2000_u16 {
+            // Half of them over addresses that were there before.
+            let remote = format!("10.0.0.1:{}", if id % 2 == 0 { 0 } else { id });
+            let last = PathReport { id, remote, state: "left", sent_bytes: 1, ..PathReport::default() };
+            let history = PathHistory { last, since: now(id.into()), samples: VecDeque::new(), on_time: 0, late: 0 };
+            histories.paths.insert(id, history);
+            histories.forget();
+            assert!(histories.paths.len() <= MAX_FORMER && histories.former.len() <= MAX_FORMER);
+        }
+        let reports = histories.reports();
+        let again = reports.iter().find(|report| report.remote == "10.0.0.1:0").map(|report| report.sent_bytes);
+        assert!(again >= Some(16), "{again:?}");
+        assert_eq!(histories.paths.keys().copied().collect::<Vec<_>>(), (1968..2000).collect::<Vec<_>>());
     }
 }
