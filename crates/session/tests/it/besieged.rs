@@ -53,6 +53,8 @@ struct Siege {
     strangers: VecDeque<Stranger>,
     /// Bytes, of IP packets, that were sent as from somebody who has nothing to do with it.
     spoofed: BTreeMap<IpAddr, usize>,
+    /// What two other ends with the same keys sent, to the receiver and to the sender.
+    others: [Vec<(usize, Vec<u8>)>; 2],
     packets: u64,
     cookies: u64,
 }
@@ -98,8 +100,19 @@ impl Siege {
                 }
             }
         });
-        let (strangers, spoofed) = (VecDeque::new(), BTreeMap::new());
-        Self { rng: Rng::from_seed(40), seen, strangers, spoofed, packets: 0, cookies: 0 }
+        let (strangers, spoofed, others) = (VecDeque::new(), BTreeMap::new(), [Vec::new(), Vec::new()]);
+        Self { rng: Rng::from_seed(40), seen, strangers, spoofed, others, packets: 0, cookies: 0 }
+    }
+
+    /// The same of somebody who has watched two other ends.
+    fn prepared(scene: &mut Scene) -> Self {
+        let (send, receive) = ends();
+        let mut other = Scene::seeded(7, send.transport(), send, receive, camera(4), &links());
+        let before = Self::of(&mut other);
+        other.net.run_until(Instant::from_millis(START + 2000));
+        let others = before.seen.borrow().last.clone().map(Vec::from);
+        assert!(others.iter().all(|packets| packets.len() > 30));
+        Self { others, ..Self::of(scene) }
     }
 
     fn below(&mut self, most: usize) -> usize {
@@ -259,6 +272,19 @@ impl Siege {
         }
     }
 
+    /// Records of the other two ends, with the tags of these.
+    fn splice(&mut self, scene: &mut Scene) {
+        for (end, tag) in self.tags().into_iter().enumerate() {
+            let n = self.below(self.others[end].len());
+            let (path, mut packet) = self.others[end][n].clone();
+            packet[4..8].copy_from_slice(&tag.to_be_bytes());
+            if self.below(2) == 0 {
+                wire::seal(&mut packet);
+            }
+            self.send_as_member(scene, end, path, &packet);
+        }
+    }
+
     /// Bytes of no meaning.
     fn garble(&mut self, scene: &mut Scene) {
         let mut bytes = vec![0; 12 + self.below(1400)];
@@ -281,6 +307,7 @@ impl Siege {
             return;
         }
         self.repeat(scene);
+        self.splice(scene);
         self.garble(scene);
         if number.is_multiple_of(5) {
             self.end_in_clear(scene);
@@ -303,15 +330,22 @@ fn fade(siege: &mut Siege, scene: &mut Scene, at: u64) {
     }
 }
 
+fn ends() -> (SenderOptions, ReceiverOptions) {
+    let send = SenderOptions { latency: ms(1500), security: keyed(1), ..SenderOptions::default() };
+    (send, ReceiverOptions { security: keyed(2), ..ReceiverOptions::default() })
+}
+
+fn links() -> [LinkModel; PATHS] {
+    [LinkModel::wire(20_000_000, ms(15)), LinkModel::wire(10_000_000, ms(40))]
+}
+
 /// A stream of `seconds`, under siege from before its handshake to its end.
 fn all_of_it_is_on_time(seconds: u64) {
-    let latency = ms(1500);
-    let send = SenderOptions { latency, security: keyed(1), ..SenderOptions::default() };
-    let receive = ReceiverOptions { security: keyed(2), ..ReceiverOptions::default() };
-    let links = [LinkModel::wire(20_000_000, ms(15)), LinkModel::wire(10_000_000, ms(40))];
+    let (send, receive) = ends();
+    let latency = send.latency;
     let units = camera(seconds);
-    let mut scene = Scene::new(send, receive, units.clone(), &links);
-    let mut siege = Siege::of(&mut scene);
+    let mut scene = Scene::new(send, receive, units.clone(), &links());
+    let mut siege = Siege::prepared(&mut scene);
     for number in 0.. {
         let at = number * ROUND;
         if at > START + seconds * 1000 {
@@ -391,8 +425,7 @@ fn one_hostile_network_of_two_keeps_no_stream_from_coming_about() {
     for answer in [Answer::Abort, Answer::Cookie] {
         let send = SenderOptions { security: keyed(1), ..SenderOptions::default() };
         let receive = ReceiverOptions { security: keyed(2), ..ReceiverOptions::default() };
-        let links = [LinkModel::wire(20_000_000, ms(15)), LinkModel::wire(10_000_000, ms(40))];
-        let mut scene = Scene::new(send, receive, camera(2), &links);
+        let mut scene = Scene::new(send, receive, camera(2), &links());
         let mut siege = Siege::of(&mut scene);
         let mut answered = 0;
         while !scene.source().events.contains(&Event::Connected) {

@@ -15,6 +15,7 @@ mod reach;
 mod recovery;
 mod redundancy;
 mod reliable;
+mod rights;
 mod serve;
 mod sessions;
 mod tunnel;

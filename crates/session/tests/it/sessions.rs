@@ -114,6 +114,18 @@ fn nobody_there_for_a_minute_and_then_somebody() {
 }
 
 #[test]
+fn what_nobody_takes_fills_no_more_than_the_senders_buffer() {
+    // 9 MB within the latency.
+    let send = SenderOptions { latency: Duration::from_secs(60), ..SenderOptions::default() };
+    let most = send.buffer as u64;
+    let mut scene = Scene::new(send, ReceiverOptions::default(), camera(60), &[link()]);
+    set_down(&mut scene, 0, true);
+    scene.net.run_for(ms(START + 60_000));
+    let waits = scene.source().sender.report(scene.net.now()).buffered_bytes;
+    assert!((most - most / 16..=most).contains(&waits), "{waits} bytes wait, of {most}");
+}
+
+#[test]
 fn a_sender_started_anew_at_the_same_place_is_played_within_two_seconds() {
     for (keep, pause) in [(false, 200), (true, 200), (false, 4_000), (true, 4_000), (false, 30_000)] {
         let receive = ReceiverOptions { keep, ..ReceiverOptions::default() };

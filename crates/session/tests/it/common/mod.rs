@@ -130,7 +130,7 @@ pub(crate) struct Sink {
     pub(crate) buffer: Vec<u8>,
 }
 
-/// The only channel of a receiver that takes one stream.
+/// The only channel of a receiver that takes one stream, or the first of several: what comes out of it is written down.
 pub(crate) const CHANNEL: ChannelId = ChannelId(0);
 
 pub(crate) enum Node {
@@ -202,6 +202,9 @@ impl Sink {
             self.disk.extend_from_slice(&self.buffer);
             self.receiver.written(now, CHANNEL, self.disk.len() as u64);
         }
+        // What is due stays due until it is taken, so all of them are asked.
+        let others: Vec<_> = self.receiver.channels().map(|(id, _)| id).filter(|id| *id != CHANNEL).collect();
+        others.iter().for_each(|id| while self.receiver.poll_output(now, *id, &mut self.buffer) {});
         while let Some((_, event)) = self.receiver.poll_event() {
             match &event {
                 Event::Offered(offer) if offer.reliable => {
