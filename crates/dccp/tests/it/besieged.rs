@@ -40,6 +40,8 @@ struct Besieged {
     /// Options of the member's Request.
     asks: Vec<u8>,
     strangers: Vec<Stranger>,
+    /// Records that another client with the same keys sent to a server.
+    others: Vec<Vec<u8>>,
     rng: Rng,
     received: u64,
 }
@@ -57,14 +59,20 @@ fn cookies(packet: &Packet<'_>) -> Vec<u8> {
 
 impl Besieged {
     fn new(seed: u64) -> Self {
+        let mut other = Self::alone(seed + 1000);
+        (0..10).for_each(|_| other.exchange());
+        Self { others: other.others, ..Self::alone(seed) }
+    }
+
+    fn alone(seed: u64) -> Self {
         let rng = Rng::from_seed(seed);
         let mut server = Endpoint::new(options(), rng.stream("server")).unwrap();
         server.listen(PORT, SERVICE).unwrap();
         let mut client = Endpoint::new(options(), rng.stream("client")).unwrap();
         let now = Instant::from_millis(1);
         let member = client.connect(now, Route::new(SocketId(0), SERVER), 0, PORT, SERVICE).unwrap();
-        let (last, asks, strangers) = ([(0, 0); 2], Vec::new(), Vec::new());
-        let mut it = Self { client, server, now, member, last, asks, strangers, rng, received: 0 };
+        let (last, asks, strangers, others) = ([(0, 0); 2], Vec::new(), Vec::new(), Vec::new());
+        let mut it = Self { client, server, now, member, last, asks, strangers, others, rng, received: 0 };
         (0..20).for_each(|_| it.wait(Duration::from_millis(20)));
         it.exchange();
         it
@@ -110,6 +118,9 @@ impl Besieged {
                     self.last[0] = (packet.header.seq, packet.header.source_port);
                     if let Kind::Request { .. } = packet.header.kind {
                         self.asks = packet.options.as_bytes().to_vec();
+                    }
+                    if self.others.len() < 64 && !packet.payload.is_empty() {
+                        self.others.push(packet.payload.to_vec());
                     }
                     let route = Route::new(SocketId(0), MEMBER);
                     self.server.handle_datagram(now, Datagram { route, ecn: transmit.ecn, payload });
@@ -230,12 +241,22 @@ impl Besieged {
         );
     }
 
+    /// A record of the other client, in the member's next packet.
+    fn splice(&mut self) {
+        let [(ours, port), (theirs, _)] = self.last;
+        let (n, ahead) = (self.below(self.others.len() as u64) as usize, self.below(4));
+        let kind = Kind::DataAck { ack: theirs };
+        let bytes = packet_between((port, PORT), ours + ahead, kind, &[], &self.others[n]);
+        self.deliver(Route::new(SocketId(0), MEMBER), &bytes);
+    }
+
     /// One packet of a stranger's, or some time.
     fn step(&mut self) {
-        match self.below(12) {
+        match self.below(13) {
             0..=2 => self.come(),
             3..=9 => self.go_on(),
             10 => self.end_in_clear(),
+            11 => self.splice(),
             _ => {
                 let by = self.below(40);
                 self.wait(Duration::from_millis(by));
