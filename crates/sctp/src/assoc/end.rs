@@ -2,6 +2,7 @@
 
 use super::{Open, State};
 use crate::api::CloseReason;
+use crate::path::Path;
 use crate::wire::{Cause, Causes};
 use braidcast_core::Writer;
 use braidcast_secure::{Disagreement, GuardError, Refused, State as Keys};
@@ -39,6 +40,9 @@ impl Open {
 
     /// The same with several causes.
     pub(super) fn send_abort_of(&mut self, causes: &[&Cause<'_>]) {
+        if self.paths.iter().all(Path::is_unproved_hearsay) {
+            return; // Nobody has shown that the peer is there.
+        }
         let mut bytes = Vec::new();
         causes.iter().for_each(|cause| cause.emit(&mut Writer::new(&mut bytes)));
         self.control.abort(&self.paths, Some(self.peer_tag), &bytes);

@@ -39,9 +39,16 @@ impl Open {
         }
     }
 
-    pub(super) fn put_heartbeat(&mut self, now: Instant, index: PathIndex, buf: &mut Vec<u8>) {
+    /// Appends a HEARTBEAT. Returns `false` if too little came from there for one more: that counts as one without an
+    /// answer.
+    pub(super) fn put_heartbeat(&mut self, now: Instant, index: PathIndex, buf: &mut Vec<u8>) -> bool {
         let nonce = self.rng.u64();
-        put_info(self.paths[index].send_heartbeat(now, nonce), buf);
+        let info = self.paths[index].send_heartbeat(now, nonce);
+        let may_go = self.paths[index].may_get(Header::LEN + Info::CHUNK + self.framing());
+        if may_go {
+            put_info(info, buf);
+        }
+        may_go
     }
 
     /// A HEARTBEAT padded to the size in question (RFC 8899 §6.2.1), in a packet that holds nothing else of weight.

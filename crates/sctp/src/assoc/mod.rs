@@ -60,7 +60,7 @@ use crate::auth::AuthKeys;
 use crate::capabilities::Agreed;
 use crate::cookie::Cookie;
 use crate::journal::Journal;
-use crate::path::Paths;
+use crate::path::{Hearsay, Paths};
 use crate::rx::{AckPolicy, AckTimer, Echoes, Reassembly, Received, Slices, Timestamps, Tracker};
 use crate::tx::{Ledger, SendQueue};
 use asconf::Reconfiguration;
@@ -186,7 +186,7 @@ impl Open {
         } else {
             // The cookie proves another address than this one, which is asked first (RFC 9260 §5.4).
             let index = paths.add(now, route, PathState::Unconfirmed);
-            paths[index].take_for_hearsay();
+            paths[index].take_for_hearsay(Hearsay::Source);
             paths[index].ask(now);
         }
         let parts = Parts {

@@ -132,8 +132,7 @@ impl Open {
             self.journal.tell(|| SctpEvent::ForwardSent { path: self.paths[index].id(), tsn: point.wire() });
             self.paths[index].on_forward_sent(now);
         }
-        if pending.heartbeat {
-            self.put_heartbeat(now, index, buf);
+        if pending.heartbeat && self.put_heartbeat(now, index, buf) {
             self.put_timestamp(now, index, start + limit, buf);
         }
         if pending.mtu_probe && buf.len() == start + Header::LEN {

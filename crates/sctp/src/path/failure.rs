@@ -1,4 +1,4 @@
-use super::{Info, Path, Timer};
+use super::{Hearsay, Info, Path, Timer};
 use crate::api::PathState;
 use crate::number::Order;
 use braidcast_cc::Siblings;
@@ -39,10 +39,9 @@ impl Path {
         self.state = PathState::Active;
     }
 
-    /// The peer's request to take it in named no address but its packet's source, which anybody can
-    /// choose who sends the packet on (RFC 5061 §4.2.1).
-    pub(crate) const fn take_for_hearsay(&mut self) {
-        self.hearsay = true;
+    /// That the peer is there is not proved.
+    pub(crate) const fn take_for_hearsay(&mut self, hearsay: Hearsay) {
+        self.hearsay = Some(hearsay);
     }
 
     /// Returns `true` if nobody has ever answered where the peer only seemed to be, for Path.Max.Retrans
@@ -53,7 +52,24 @@ impl Path {
 
     /// Returns `true` if the peer only seems to be there.
     pub(crate) fn is_unproved_hearsay(&self) -> bool {
-        self.hearsay && self.state == PathState::Unconfirmed
+        self.hearsay.is_some() && self.state == PathState::Unconfirmed
+    }
+
+    /// Returns `true` if nothing came from there, and the peer only said that it is there.
+    pub(crate) fn is_unproved_word(&self) -> bool {
+        self.hearsay == Some(Hearsay::Word) && self.state == PathState::Unconfirmed
+    }
+
+    /// Returns `true` if a packet of `bytes` may go there. If only a packet's source says that the peer is there, no
+    /// more than three times the bytes go that came from there, in IP packets (RFC 9000 §8.1 has the same number).
+    pub(crate) fn may_get(&self, bytes: usize) -> bool {
+        /// Bytes of an IPv4 header and of UDP's.
+        const HEADERS: u64 = 28;
+        let in_packets = |packets: u64, bytes: u64| packets * HEADERS + bytes;
+        let came = in_packets(self.stats.received_packets, self.stats.received_bytes);
+        let went = in_packets(self.stats.sent_packets + 1, self.stats.sent_bytes + bytes as u64);
+        let unlimited = self.hearsay != Some(Hearsay::Source) || self.state != PathState::Unconfirmed;
+        unlimited || went <= 3 * came
     }
 
     /// The association is up: the path it was set up over is asked and measured from now on.

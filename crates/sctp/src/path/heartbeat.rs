@@ -15,6 +15,9 @@ pub(crate) struct Info {
 }
 
 impl Info {
+    /// Bytes of a HEARTBEAT with it: both headers, path, probe size, time and nonce.
+    pub(crate) const CHUNK: usize = 4 + 4 + 2 + 2 + 8 + 8;
+
     pub(crate) fn emit(&self, w: &mut Writer<'_>) {
         w.u16(self.path.0);
         w.u16(self.probe_size);

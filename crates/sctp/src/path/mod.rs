@@ -58,6 +58,15 @@ const MOMENT: Duration = Duration::from_millis(150);
 /// `LEAST_SHARE`.
 const LEAST_SHARE: f64 = 20.0;
 
+/// What says that the peer is there, though nobody there has answered yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hearsay {
+    /// The source of a packet, which anybody can choose who sends the packet on (RFC 5061 §4.2.1).
+    Source,
+    /// The peer's word, which may name anybody.
+    Word,
+}
+
 /// How a path shows congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Congested {
@@ -72,8 +81,8 @@ pub(crate) struct Path {
     id: PathId,
     route: Route,
     state: PathState,
-    /// Only the source of a packet says that the peer is there.
-    hearsay: bool,
+    /// What alone says that the peer is there, if it has not chosen the path by what it sends.
+    hearsay: Option<Hearsay>,
     rtt: RttEstimator,
     cc: Box<dyn Controller>,
     /// The first window, bytes.
@@ -172,7 +181,7 @@ impl Path {
             id,
             route,
             state,
-            hearsay: false,
+            hearsay: None,
             rtt: RttEstimator::new(options.timers.rto),
             cc: controller(&options, &setup),
             initial_window: setup.initial,

@@ -99,9 +99,13 @@ impl Path {
         self.rank().is_some_and(|rank| rank > 0).then(|| least.max((now - self.answered) / 16))
     }
 
-    /// How long a heartbeat is waited for.
+    /// How long a heartbeat is waited for. If the peer may have named somebody else, each wait is
+    /// twice as long as the one before (RFC 9260 §8.3).
     fn heartbeat_timeout(&self) -> Duration {
         let rto = self.rtt.rto();
+        if self.is_unproved_word() {
+            return rto;
+        }
         let longest = self.options.paths.longest_silence.map(|longest| longest.max(self.rtt.unbacked_rto()));
         longest.map_or(rto, |longest| rto.min(longest))
     }

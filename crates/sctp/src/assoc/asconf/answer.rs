@@ -4,7 +4,7 @@ use super::Reconfiguration;
 use crate::api::PathState;
 use crate::assoc::Open;
 use crate::assoc::control::Control;
-use crate::path::PathIndex;
+use crate::path::{Hearsay, PathIndex};
 use crate::wire::chunk::{Asconf, AsconfAck};
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, RawTlv, UnknownAction};
 use braidcast_core::{Instant, Route, Writer};
@@ -191,9 +191,8 @@ impl Open {
         }
         self.make_room(now).ok_or(Refusal::NoRoom)?;
         let index = self.take_in(now, route);
-        if address.is_unspecified() {
-            self.paths[index].take_for_hearsay();
-        }
+        let hearsay = if address.is_unspecified() { Hearsay::Source } else { Hearsay::Word };
+        self.paths[index].take_for_hearsay(hearsay);
         Ok(())
     }
 
@@ -212,7 +211,7 @@ impl Open {
     pub(in crate::assoc) fn follow(&mut self, now: Instant, route: Route) -> Option<PathIndex> {
         self.make_room(now)?;
         let index = self.take_in(now, route);
-        self.paths[index].take_for_hearsay();
+        self.paths[index].take_for_hearsay(Hearsay::Source);
         Some(index)
     }
 

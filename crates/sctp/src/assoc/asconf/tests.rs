@@ -3,6 +3,8 @@
 use super::*;
 use crate::Options;
 use crate::assoc::testing::{Pair, route};
+use braidcast_core::{Datagram, Ecn, Machine};
+use core::time::Duration;
 
 /// The answer to what the peer asks for over the first path, a name and what came of it for each that is named.
 fn answer(pair: &mut Pair, wanted: &[Parameter<'_>]) -> Vec<(u32, bool)> {
@@ -259,4 +261,45 @@ fn requests_name_an_address_that_the_peer_still_has() {
     pair.association().leave(now, route(0, 0));
     pair.settle();
     assert_eq!(pair.open().reconfiguration.known, WILDCARD);
+}
+
+/// Lets `duration` pass, and returns how many bytes of IP packets left for hosts of 203.0.113.0/24.
+fn sent_to_others(pair: &mut Pair, duration: Duration) -> usize {
+    let (end, mut buf, mut bytes) = (pair.now + duration, Vec::new(), 0);
+    while pair.now < end {
+        for from in 0..2 {
+            let mut carried = Vec::new();
+            if pair.ends[from].poll_timeout().is_some_and(|at| at <= pair.now) {
+                pair.ends[from].handle_timeout(pair.now);
+            }
+            while let Some(transmit) = pair.ends[from].poll_transmit(pair.now, &mut buf) {
+                let named = transmit.route.remote.ip().to_string().starts_with("203.0.113.");
+                bytes += transmit.datagrams(&buf).filter(|_| named).map(|it| it.len() + 28).sum::<usize>();
+                let others = transmit.datagrams(&buf).filter(|_| !named).map(<[u8]>::to_vec);
+                carried.extend(others.map(|packet| (transmit.route.socket.0 as u8, packet)));
+            }
+            for (path, packet) in carried {
+                let datagram = Datagram { route: route(1 - from, path), ecn: Ecn::NotEct, payload: &packet };
+                pair.ends[1 - from].handle_datagram(pair.now, datagram);
+            }
+        }
+        pair.now += Duration::from_millis(5);
+    }
+    bytes
+}
+
+/// A peer that names other hosts' addresses has them asked a few times, ever more seldom, and then never again.
+#[test]
+fn hosts_that_a_peer_names_are_asked_a_few_times() {
+    let mut pair = Pair::with(Options::live(), 1);
+    let hosts = 4;
+    let add = |n: u8| Parameter::AddIp { correlation: n.into(), address: IpAddr::from([203, 0, 113, n]) };
+    assert_eq!(answer(&mut pair, &(0..hosts).map(add).collect::<Vec<_>>()), []);
+    let most = usize::from(hosts) * (pair.open().options.paths.path_max_retrans as usize + 1);
+    let soon = sent_to_others(&mut pair, Duration::from_secs(5));
+    let bytes = soon + sent_to_others(&mut pair, Duration::from_secs(300));
+    assert!((1..=most * 110).contains(&bytes), "{bytes} bytes, and {most} heartbeats at most");
+    assert!(soon < bytes, "each is asked less and less often");
+    assert_eq!(sent_to_others(&mut pair, Duration::from_secs(300)), 0);
+    assert_eq!(pair.open().paths.len(), 1);
 }
