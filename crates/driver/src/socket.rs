@@ -527,4 +527,17 @@ mod tests {
         assert_eq!(learn(wrong, Heard::Nothing), Some(right));
         assert_eq!(learn(wrong, Heard::Peer), Some(wrong), "it moved to another address of ours");
     }
+
+    #[test]
+    fn strangers_fill_no_memory_and_push_no_peer_out() {
+        let here = IpAddr::from([192, 0, 2, 7]);
+        let remote = |n: u32| SocketAddr::from((n.to_be_bytes(), 9));
+        let mut sources = BTreeMap::new();
+        remember_source(&mut sources, remote(1), here, Heard::Peer);
+        for n in 2..20_000 {
+            remember_source(&mut sources, remote(n), here, Heard::Stranger);
+            assert!(sources.len() <= MAX_SOURCES);
+        }
+        assert!(sources.contains_key(&remote(1)));
+    }
 }

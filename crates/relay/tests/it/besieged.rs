@@ -1,10 +1,10 @@
 //! Strangers, and members that mean harm.
 
-use crate::common::{addr, ask, drain, owner, relay};
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Route, SocketId};
+use crate::common::{RELAY, addr, ask, drain, owner, relay};
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_relay::{
-    Admission, Circuit, Control, Header, Keys, Leg, OwnerSecret, Place, Proof, Quota, Reason, Registration, Relay,
-    Rights, Tag, signed,
+    Admission, Circuit, Client, Control, Credentials, Header, Keys, Leg, OwnerSecret, Place, Proof, Quota, Reason,
+    Registration, Relay, Rights, Tag, signed,
 };
 use core::time::Duration;
 use proptest::prelude::*;
@@ -263,4 +263,27 @@ proptest! {
         prop_assert_eq!(it.report().members, 2);
         prop_assert_eq!(it.report().packets, 0);
     }
+}
+
+/// What an end sends before it has a place waits: the newest of it.
+#[test]
+fn of_what_waits_for_a_place_the_newest_packets_are_kept() {
+    let (mut relay, mut now, from) = (relay(Admission::Open(None)), Instant::from_millis(1), addr("192.0.2.1:1000"));
+    let credentials = Credentials { place: Place::Owner(owner().0), epoch: 1, hidden: false, signer: None };
+    let mut client = Client::new(now, addr(RELAY), credentials, Leg(1), Rng::from_seed(3));
+    for n in 0..200 {
+        assert!(!client.wrap(now, Leg(1), &mut vec![n; 100], 100, &mut Vec::new()));
+    }
+    let mut kept = Vec::new();
+    for _ in 0..20 {
+        while let Some(bytes) = client.poll() {
+            kept.extend(Header::read(&bytes).map(|(_, packet)| packet[0]));
+            for (_, answer) in ask(&mut relay, now, from, &bytes) {
+                client.handle(now, &answer);
+            }
+        }
+        now += Duration::from_millis(100);
+        client.handle_timeout(now);
+    }
+    assert_eq!(kept, (136..200).collect::<Vec<_>>());
 }

@@ -115,6 +115,22 @@ fn what_is_lost_takes_no_room_and_is_sent_again_over_another_path() {
 }
 
 #[test]
+fn no_more_chunks_are_out_than_a_sack_can_report() {
+    let mut desk = Desk::new(Abandonment::default());
+    for _ in 1..65_535 {
+        desk.send(0, 1, Reliability::Reliable);
+    }
+    assert!(!desk.ledger.is_full());
+    desk.send(0, 1, Reliability::Reliable);
+    assert!(desk.ledger.is_full());
+    // All but the first are there, which makes no room.
+    assert!(desk.acknowledge(0, &[(2, 65_535)], false));
+    assert!(desk.ledger.is_full());
+    assert!(desk.acknowledge(1, &[], false));
+    assert!(!desk.ledger.is_full());
+}
+
+#[test]
 fn a_message_not_worth_repeating_is_given_up_when_it_is_lost_and_not_before() {
     let mut desk = Desk::new(Abandonment::Delayed);
     desk.send(0, 2000, Reliability::Lifetime(Duration::from_millis(10)));
