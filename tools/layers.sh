@@ -10,7 +10,7 @@ declare -A may=(
     [sctp]="queue fec cc mpath rate secure"
     [dccp]="queue cc mpath secure"
     [sim]="cc trace"
-    [driver]="" [gateway]=""
+    [driver]="" [gateway]="media"
     [emulate]="driver sim"
     [socket]="driver sctp secure"
     [session]="queue fec mpath rate media sctp dccp"

@@ -8,7 +8,6 @@ pub mod amf;
 mod chunk;
 mod codec;
 mod connection;
-mod mux;
 mod remux;
 mod tag;
 

@@ -1,12 +1,10 @@
 use super::codec::{Audio, Video};
-use super::mux::{Mux, Program, Unit};
 use super::tag::{Codec, Content, Tag};
 use braidcast_core::{Instant, Unwrapper};
-use core::time::Duration;
+use braidcast_media::ts::{Coding, Mux, MuxUnit};
 
-/// The tables and the clock are repeated at least as often.
-const TABLES: Duration = Duration::from_millis(100);
-const CLOCK: u64 = 3600;
+const VIDEO: u16 = 0x100;
+const AUDIO: u16 = 0x101;
 /// A time that is so far from the one before, in ms, is of another clock.
 const JUMP: u64 = 10_000;
 /// Units of 1/90,000 s in a millisecond.
@@ -35,8 +33,6 @@ pub struct Remux {
     video: Option<Video>,
     audio: Option<Audio>,
     times: Option<Times>,
-    tables_at: Option<Instant>,
-    clock_at: u64,
     scratch: Vec<u8>,
     counts: RemuxCounts,
 }
@@ -64,7 +60,8 @@ impl Remux {
 
     /// Another connection: its times begin anywhere, and its codecs may be others.
     pub fn restart(&mut self) {
-        (self.video, self.audio, self.times, self.tables_at) = (None, None, None, None);
+        (self.video, self.audio, self.times) = (None, None, None);
+        self.mux.repeat_tables();
     }
 
     /// Takes a piece that came at `now`, and appends packets to `out`.
@@ -95,9 +92,10 @@ impl Remux {
         } else {
             self.video = Some(Video::read(codec, config)?);
         }
-        let program = Program { video: self.video.as_ref().map(|it| it.codec), audio: self.audio.is_some() };
-        self.mux.set_program(program);
-        self.tables_at = None;
+        let coding = |video: &Video| if video.codec == Codec::H264 { Coding::H264 } else { Coding::H265 };
+        let video = self.video.as_ref().map(|it| (VIDEO, coding(it)));
+        let audio = self.audio.as_ref().map(|_| (AUDIO, Coding::Aac));
+        self.mux.set_streams(&video.into_iter().chain(audio).collect::<Vec<_>>());
         Some(())
     }
 
@@ -115,23 +113,8 @@ impl Remux {
         } else {
             self.audio.as_ref()?.unit(bytes, &mut self.scratch)?;
         }
-        if (video && key) || self.tables_at.is_none_or(|at| now.since(at) >= TABLES) {
-            self.tables_at = Some(now);
-            self.mux.tables(out);
-        }
-        let has_clock = video || self.video.is_none();
-        let clock = has_clock && (key || self.mux.jumps || dts.abs_diff(self.clock_at) >= CLOCK);
-        if clock {
-            self.clock_at = dts;
-        }
-        let unit = Unit {
-            bytes: &self.scratch,
-            pts: dts + offset,
-            dts,
-            key: if video { key } else { self.video.is_none() },
-            clock,
-        };
-        self.mux.unit(video, &unit, out);
+        let unit = MuxUnit { bytes: &self.scratch, pts: dts + offset, dts, key, layer: None };
+        self.mux.push(now, if video { VIDEO } else { AUDIO }, &unit, out)?;
         *(if video { &mut self.counts.video } else { &mut self.counts.audio }) += 1;
         Some(())
     }
@@ -151,7 +134,7 @@ impl Remux {
                 *times = fresh();
                 at = times.from;
             }
-            self.mux.jumps = true;
+            self.mux.jump();
         }
         times.last = at;
         // What comes before the first, as audio may, is before it.

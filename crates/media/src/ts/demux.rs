@@ -2,7 +2,7 @@ use super::assembly::{Assembly, Share};
 use super::gather::Gather;
 use super::psi::Tables;
 use super::stream::{MAX_SMALL, Shared, Stream};
-use super::{Codec, NULL_PACKET, NULL_PID, PACKET, Packet, PacketSync};
+use super::{Codec, Coding, NULL_PACKET, NULL_PID, PACKET, Packet, PacketSync};
 use crate::nal::Found;
 use crate::unit::{Kind, Unit};
 use braidcast_core::Instant;
@@ -94,6 +94,11 @@ impl Demux {
     /// Indexes of packets begin with `index`: something came before the stream.
     pub(crate) const fn begin_at(&mut self, index: u64) {
         (self.next_index, self.first_index) = (index, index);
+    }
+
+    /// What a table says that a PID is coded as; `None` if no table names it.
+    pub fn coding(&self, pid: u16) -> Option<Coding> {
+        self.tables.coding(pid)
     }
 
     /// How many programs have told what they have, and what their PIDs carry.

@@ -2,9 +2,12 @@
 
 mod assembly;
 mod codec;
+mod coding;
 mod demux;
+mod elementary;
 mod gather;
 mod latest;
+mod mux;
 mod packet;
 mod pes;
 mod psi;
@@ -13,8 +16,11 @@ mod stream;
 mod sync;
 
 pub use codec::Codec;
+pub use coding::Coding;
 pub use demux::{Demux, DemuxStats};
+pub use elementary::{Elementary, ElementaryUnit};
 pub use latest::LatestTables;
+pub use mux::{Mux, MuxUnit};
 pub use packet::{NULL_PACKET, NULL_PID, PACKET, Packet, Pcr, SYNC, sham_packet};
 pub(crate) use pes::PesHeader;
 pub use sync::PacketSync;

@@ -113,6 +113,16 @@ impl<'a> Packet<'a> {
         self.adaptation().first().is_some_and(|flags| flags & 0x80 != 0)
     }
 
+    /// `private_data_byte`s of the adaptation field; `None` if there are none.
+    pub fn private_data(&self) -> Option<&'a [u8]> {
+        let field = self.adaptation();
+        let flags = field.first().filter(|flags| **flags & 0x02 != 0)?;
+        // Behind the clock, the original clock and the countdown to a splice (§2.4.3.4).
+        let at = 1 + 6 * usize::from(flags >> 4 & 1) + 6 * usize::from(flags >> 3 & 1) + usize::from(flags >> 2 & 1);
+        let length = usize::from(*field.get(at)?);
+        field.get(at + 1..at + 1 + length)
+    }
+
     /// The program clock reference, if the packet has one.
     pub fn pcr(&self) -> Option<Pcr> {
         let [flags, a, b, c, d, e, f, ..] = *self.adaptation() else { return None };

@@ -1,6 +1,6 @@
 //! Program tables: which programs there are (PAT) and what their PIDs carry (PMT), ISO/IEC 13818-1 §2.4.4.
 
-use super::{Codec, NULL_PID, Packet};
+use super::{Codec, Coding, NULL_PID, Packet};
 use braidcast_core::{Reader, Truncated};
 use std::collections::BTreeMap;
 
@@ -97,6 +97,8 @@ struct Program {
 #[derive(Debug)]
 pub(crate) struct Tables {
     codecs: Vec<Codec>,
+    /// Of PIDs that a PMT names.
+    codings: BTreeMap<u16, Coding>,
     pat: Sections,
     /// The PIDs that each section of the newest PAT names.
     named: BTreeMap<u8, Vec<u16>>,
@@ -109,12 +111,24 @@ impl Tables {
         let mut codecs = vec![Codec::Unknown; usize::from(NULL_PID) + 1];
         codecs[..usize::from(FIRST_FREE_PID)].fill(Codec::Sections);
         codecs[0] = Codec::Tables;
-        Self { codecs, pat: Sections::default(), named: BTreeMap::new(), pat_version: None, programs: BTreeMap::new() }
+        Self {
+            codecs,
+            codings: BTreeMap::new(),
+            pat: Sections::default(),
+            named: BTreeMap::new(),
+            pat_version: None,
+            programs: BTreeMap::new(),
+        }
     }
 
     /// What `pid` carries.
     pub(crate) fn codec(&self, pid: u16) -> Codec {
         self.codecs.get(usize::from(pid)).copied().unwrap_or_default()
+    }
+
+    /// What a table says that `pid` is coded as.
+    pub(crate) fn coding(&self, pid: u16) -> Option<Coding> {
+        self.codings.get(&pid).copied()
     }
 
     /// Returns `true` if `pid` carries the PAT or a PMT.
@@ -233,6 +247,7 @@ impl Tables {
                 continue;
             }
             self.set(pid, Codec::of_stream(stream_type, descriptors));
+            self.codings.insert(pid, Coding::of_stream(stream_type, descriptors));
             if let Some(streams) =
                 self.programs.get_mut(&pmt_pid).and_then(|program| program.streams.get_mut(&section.id))
             {
@@ -243,6 +258,7 @@ impl Tables {
     }
 
     fn set(&mut self, pid: u16, codec: Codec) {
+        self.codings.remove(&pid);
         self.codecs[usize::from(pid & NULL_PID)] = codec;
     }
 }
