@@ -115,12 +115,9 @@ impl SocketBuilder {
     /// # Errors
     /// [`Error::Options`] if options contradict each other, and as [`Socket::new`].
     pub fn build(self) -> Result<Socket, Error> {
-        let tls = self.protection.tls()?;
-        let security = Protection::options(tls.as_ref());
-        let mut socket = Socket::with_options(Options { security, ..self.options })?;
-        if let Protection::Identity { own, .. } = self.protection {
-            socket.has_identity(tls, own.warning);
-        }
+        let secured = self.protection.secured()?;
+        let mut socket = Socket::with_options(Options { security: secured.options(), ..self.options })?;
+        socket.is_secured(secured);
         Ok(socket)
     }
 }

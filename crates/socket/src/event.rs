@@ -89,7 +89,7 @@ pub(crate) fn told(event: braidcast_sctp::Event, name: impl Fn(Route) -> String)
         Inner::Delivered { context } => Event::Delivered { context },
         Inner::Restarted => Event::Restarted,
         Inner::Unsettled(contexts) => return Told::Unsettled(contexts),
-        Inner::Closed(reason) => return Told::Over(CloseReason::of(reason)),
+        Inner::Closed(reason) => return Told::Over(CloseReason::from(reason)),
         _ => return Told::Nothing,
     })
 }

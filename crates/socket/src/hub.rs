@@ -287,7 +287,7 @@ impl Hub {
             }
         }
         while let Some((route, why)) = self.endpoint.poll_turned_away() {
-            self.refuse(Refused { remote: route.remote, why: CloseReason::of(why) });
+            self.refuse(Refused { remote: route.remote, why: CloseReason::from(why) });
         }
     }
 

@@ -88,7 +88,7 @@ pub use event::{Event, Refused};
 pub use identity::{Identity, Peer, Trust, fingerprint};
 pub use message::{ConnectionId, Received, SendOptions};
 pub use path::{Path, PathReport, PathState};
-pub use protection::Protection;
+pub use protection::{Protection, Secured};
 pub use reason::{CloseReason, Insecurity};
 pub use shared::{Closing, SharedSocket};
 pub use socket::Socket;

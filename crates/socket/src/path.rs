@@ -52,9 +52,11 @@ impl Path {
         Self { via, ..self }
     }
 
+    /// As the event loop opens it ([`Links`](braidcast_driver::Links)), for who runs a protocol by itself.
+    ///
     /// # Errors
     /// [`Error::Nowhere`].
-    pub(crate) fn link(&self) -> Result<Link, Error> {
+    pub fn link(&self) -> Result<Link, Error> {
         let unspecified = matches!(&self.remote, Target::Addr(addr) if addr.ip().is_unspecified());
         if unspecified || self.remote.port() == 0 {
             return Err(Error::Nowhere(self.remote.clone()));

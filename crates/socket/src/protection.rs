@@ -28,11 +28,14 @@ pub enum Protection {
 }
 
 impl Protection {
-    /// How keys are agreed on; `None` if nothing is protected.
-    pub(crate) fn tls(&self) -> Result<Option<Arc<Tls>>, Error> {
+    /// The same for a protocol that is run by itself.
+    ///
+    /// # Errors
+    /// [`Error::Key`], [`Error::NoKey`].
+    pub fn secured(&self) -> Result<Secured, Error> {
         use braidcast_secure::identity::Identity;
         let (identity, trust) = match self {
-            Self::Plain => return Ok(None),
+            Self::Plain => return Ok(Secured { tls: None, has_identity: false, warning: None }),
             Self::Anyone => (Identity::ephemeral().map_err(|_| Error::NoKey)?, tls::Trust::Anyone),
             Self::Key(text) => {
                 let key: SharedKey = text.parse()?;
@@ -42,12 +45,44 @@ impl Protection {
             }
             Self::Identity { own, trust } => (own.inner.clone(), trust.clone().inner()),
         };
-        Ok(Some(Arc::new(Tls::new(identity, trust, &Suite::ALL))))
+        let (has_identity, warning) = match self {
+            Self::Identity { own, .. } => (true, own.warning.clone()),
+            _ => (false, None),
+        };
+        Ok(Secured { tls: Some(Arc::new(Tls::new(identity, trust, &Suite::ALL))), has_identity, warning })
+    }
+}
+
+/// A [`Protection`] that is ready to be used.
+#[derive(Clone, Debug)]
+pub struct Secured {
+    /// How keys are agreed on; `None` if nothing is protected.
+    tls: Option<Arc<Tls>>,
+    /// This end has a key of its own, and a list of those who are let in.
+    has_identity: bool,
+    warning: Option<Arc<str>>,
+}
+
+impl Secured {
+    /// The transport's options that protect so; `None` if nothing is protected.
+    pub fn options(&self) -> Option<SecurityOptions> {
+        let method = Arc::clone(self.tls.as_ref()?);
+        Some(SecurityOptions { method, limits: Limits::default() })
     }
 
-    /// The transport's options that protect by `tls`.
-    pub(crate) fn options(tls: Option<&Arc<Tls>>) -> Option<SecurityOptions> {
-        tls.map(|method| SecurityOptions { method: Arc::<Tls>::clone(method), limits: Limits::default() })
+    /// What is wrong with the file of the identity, in words.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Lets in others from now on. Connections that there are stay.
+    ///
+    /// # Errors
+    /// [`Error::NoIdentity`].
+    pub fn set_trust(&self, trust: Trust) -> Result<(), Error> {
+        let tls = self.tls.as_ref().filter(|_| self.has_identity).ok_or(Error::NoIdentity)?;
+        tls.set_trust(trust.inner());
+        Ok(())
     }
 }
 

@@ -67,8 +67,18 @@ impl CloseReason {
         matches!(self, Self::PeerRestarted | Self::NoAnswer | Self::Unresolved { .. } | Self::PathsFailed)
     }
 
-    /// The transport's reason.
-    pub(crate) fn of(reason: braidcast_sctp::CloseReason) -> Self {
+    /// `cause` is as the transport shows it.
+    fn by_peer(cause: &str) -> Self {
+        let said = cause.strip_prefix(PROGRAM).map(|said| said.trim_start_matches(": "));
+        let said = said.map(|said| said.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(said));
+        let (code, reason) = told(said.unwrap_or(cause));
+        Self::ByPeer { code, reason: reason.to_owned() }
+    }
+}
+
+/// The transport's reason.
+impl From<braidcast_sctp::CloseReason> for CloseReason {
+    fn from(reason: braidcast_sctp::CloseReason) -> Self {
         use braidcast_sctp::CloseReason as Inner;
         match reason {
             Inner::Shutdown => Self::Shutdown,
@@ -81,14 +91,6 @@ impl CloseReason {
             Inner::Violation(what) => Self::Violation(what),
             other => Self::Violation(other.to_string()),
         }
-    }
-
-    /// `cause` is as the transport shows it.
-    fn by_peer(cause: &str) -> Self {
-        let said = cause.strip_prefix(PROGRAM).map(|said| said.trim_start_matches(": "));
-        let said = said.map(|said| said.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(said));
-        let (code, reason) = told(said.unwrap_or(cause));
-        Self::ByPeer { code, reason: reason.to_owned() }
     }
 }
 
@@ -159,12 +161,12 @@ mod tests {
             prop_assert_eq!(by_peer(&shown), (code, reason));
             // Whatever a peer says is shown.
             by_peer(&other);
-            CloseReason::of(Inner::Insecure(other));
+            _ = CloseReason::from(Inner::Insecure(other));
         }
     }
 
     fn by_peer(cause: &str) -> (u32, String) {
-        match CloseReason::of(Inner::AbortedByPeer(cause.into())) {
+        match CloseReason::from(Inner::AbortedByPeer(cause.into())) {
             CloseReason::ByPeer { code, reason } => (code, reason),
             other => panic!("{other:?}"),
         }
@@ -183,7 +185,7 @@ mod tests {
 
     #[test]
     fn why_it_is_not_secure_is_known_without_reading() {
-        let kind = |text: String| match CloseReason::of(Inner::Insecure(text)) {
+        let kind = |text: String| match CloseReason::from(Inner::Insecure(text)) {
             CloseReason::Insecure { why, .. } => why,
             other => panic!("{other:?}"),
         };

@@ -2,16 +2,14 @@ use crate::builder::SocketBuilder;
 use crate::hub::Hub;
 use crate::message::{ConnectionId, Received, SendOptions};
 use crate::path::{Path, PathReport};
-use crate::{CloseReason, Error, Event, Peer, Protection, Refused, Trust, reason};
+use crate::{CloseReason, Error, Event, Peer, Protection, Refused, Secured, Trust, reason};
 use braidcast_core::{Instant, Rng, Route};
 use braidcast_driver::{Bind, Carrier, Clock, Driver, LinkChange, Links, Wake, Waker, entropy};
 use braidcast_sctp::{Options, RateLimits, RateOptions, RateReport};
-use braidcast_secure::tls::Tls;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Arc;
 use std::time::Duration;
 
 mod links;
@@ -30,8 +28,8 @@ pub struct Socket {
     hub: Hub,
     /// Of connections that were begun here.
     links: BTreeMap<ConnectionId, Links>,
-    /// The list of those who are let in, if this end has an identity.
-    tls: Option<Arc<Tls>>,
+    /// Unless it was made with options of the transport alone.
+    secured: Option<Secured>,
     /// The application changed something that the driver has not seen.
     touched: bool,
     warnings: Vec<String>,
@@ -70,16 +68,16 @@ impl Socket {
             driver: Driver::new()?,
             hub: Hub::new(options, Rng::from_entropy(entropy()?))?,
             links: BTreeMap::new(),
-            tls: None,
+            secured: None,
             touched: false,
             warnings: Vec::new(),
         })
     }
 
-    /// It was made with an identity.
-    pub(crate) fn has_identity(&mut self, tls: Option<Arc<Tls>>, warning: Option<Arc<str>>) {
-        self.tls = tls;
-        self.warnings.extend(warning.map(|it| it.to_string()));
+    /// It was made with this protection.
+    pub(crate) fn is_secured(&mut self, secured: Secured) {
+        self.warnings.extend(secured.warning().map(str::to_owned));
+        self.secured = Some(secured);
     }
 
     /// Lets in others from now on. Connections that there are stay: [`peer`](Self::peer) says who is
@@ -88,8 +86,7 @@ impl Socket {
     /// # Errors
     /// [`Error::NoIdentity`].
     pub fn set_trust(&mut self, trust: Trust) -> Result<(), Error> {
-        self.tls.as_ref().ok_or(Error::NoIdentity)?.set_trust(trust.inner());
-        Ok(())
+        self.secured.as_ref().ok_or(Error::NoIdentity)?.set_trust(trust)
     }
 
     /// Who is at the other end of a connection, from [`Event::Connected`] until [`Event::Closed`].
