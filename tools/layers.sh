@@ -14,6 +14,7 @@ declare -A may=(
     [emulate]="driver sim"
     [socket]="driver sctp secure"
     [session]="queue fec mpath rate media sctp dccp"
+    [live]="session socket sctp driver media secure"
     [lab]="session sctp dccp cc mpath rate sim driver emulate media trace"
     [viz]="trace sctp dccp"
     [testing]=""

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of what has real sockets, threads and C under a sanitizer, with the nightly compiler.
 #   tools/sanitize.sh address|thread
-# Tests of driver and socket; with AddressSanitizer also the C programs of the C library, compiled
+# Tests of driver, socket and live; with AddressSanitizer also the C programs of the C library, compiled
 # with the C compiler's own. A part that is missing is named, and passes: nobody needs nightly to
 # build Braidcast.
 set -euo pipefail
@@ -29,9 +29,9 @@ export RUSTFLAGS="${flags[*]}" CARGO_INCREMENTAL=0
 # What ends by itself is not told of: threads of the tests' own may still run.
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 TSAN_OPTIONS=halt_on_error=1
 
-printf '\n==> %s sanitizer: driver and socket\n' "$kind"
+printf '\n==> %s sanitizer: driver, socket and live\n' "$kind"
 cargo +nightly test "${build[@]}" --locked --quiet --target "$host" --target-dir "$target" \
-    --package braidcast-driver --package braidcast-socket --lib --tests
+    --package braidcast-driver --package braidcast-socket --package braidcast-live --lib --tests
 [ "$kind" = address ] || exit 0
 
 printf '\n==> address sanitizer: the C library\n'

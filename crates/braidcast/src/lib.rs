@@ -29,7 +29,11 @@
 //!   bulk and voice.
 //! - [`SharedSocket`] is for several threads.
 //! - With the feature `tokio`, `AsyncSocket` and `Connection` are for tasks.
+//! - With the feature `media`, `media::MediaSender` and `media::MediaReceiver` carry live video and audio.
 
+/// Live media: a transport stream, or access units, in at one end and out on time at the other.
+#[cfg(feature = "media")]
+pub use braidcast_live as media;
 pub use braidcast_socket::*;
 
 #[cfg(test)]
