@@ -44,6 +44,8 @@ pub struct DirectionReport {
     pub marked_packets: u64,
     /// Dropped as too big.
     pub dropped_too_big: u64,
+    /// Dropped by the policer.
+    pub dropped_policed: u64,
     /// Dropped by the full queue.
     pub dropped_queue: u64,
     /// Dropped by RED or CoDel before the queue was full.
@@ -73,6 +75,7 @@ impl DirectionReport {
             corrupted_packets: stats.corrupted,
             marked_packets: stats.marked,
             dropped_too_big: stats.dropped_too_big,
+            dropped_policed: stats.dropped_policed,
             dropped_queue: stats.dropped_queue,
             dropped_early: stats.dropped_early,
             dropped_outage: stats.dropped_outage,

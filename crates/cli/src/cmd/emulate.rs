@@ -157,8 +157,10 @@ fn summary(report: &EmulatorReport, live: &Live) -> Table {
     for (name, d) in [("forward", &report.to_forward), ("back", &report.to_clients)] {
         let queue = d.dropped_queue + d.dropped_early;
         let counts = [d.offered_packets, d.delivered_packets, d.dropped_loss, queue, d.dropped_outage];
-        let cells =
-            counts.into_iter().chain([d.dropped_too_big + d.dropped_memory]).map(|n| (n.to_string(), Tone::Plain));
+        let cells = counts
+            .into_iter()
+            .chain([d.dropped_too_big + d.dropped_policed + d.dropped_memory])
+            .map(|n| (n.to_string(), Tone::Plain));
         table.row(std::iter::once((name.to_owned(), Tone::Plain)).chain(cells));
     }
     table
@@ -171,5 +173,6 @@ pub(super) fn dropped(direction: &DirectionReport) -> u64 {
         + direction.dropped_early
         + direction.dropped_outage
         + direction.dropped_too_big
+        + direction.dropped_policed
         + direction.dropped_memory
 }

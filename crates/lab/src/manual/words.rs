@@ -86,6 +86,7 @@ const LINK: Words = &[
     ("overhead", "bytes that the link adds to each packet"),
     ("outage", "times without service, or a list of them; `,hold` keeps packets instead of losing them"),
     ("loss", "random loss, losses in bursts, Gilbert-Elliott's model, or listed packets"),
+    ("policer", "rate and depth of a token bucket before the queue, which drops what comes faster at once; or `off`"),
     ("reorder", "share of packets that skip the delay or come later"),
     ("duplicate", "share of packets that arrive twice"),
     ("corrupt", "share of packets with a wrong bit"),

@@ -40,6 +40,10 @@ const BOTH: &[Key<LinkModel>] = &[
 /// Keys of the forward direction only, unless `back-KEY` says otherwise.
 const THERE: &[Key<LinkModel>] = &[
     key("loss", |link, v| put(&mut link.loss, word(v))),
+    key("policer", |link, v| {
+        let policer = if v.says("off") { Ok(None) } else { word(v).map(Some) };
+        put(&mut link.policer, policer)
+    }),
     key("reorder", |link, v| put(&mut link.reorder, word(v))),
     key("duplicate", |link, v| put(&mut link.duplicate, share(v))),
     key("corrupt", |link, v| put(&mut link.corrupt, share(v))),

@@ -1,8 +1,8 @@
 //! One direction of a link as a machine without I/O: [`Link::offer`] packets, wait until
 //! [`Link::poll_timeout`], take what arrived with [`Link::poll`].
 //!
-//! A packet passes, in this order: the MTU, the queue with its discipline, the wire (rate, schedule or recorded
-//! trace, held up by outages that hold), outages that drop, loss, the propagation delay with its jitter and
+//! A packet passes, in this order: the MTU, the policer, the queue with its discipline, the wire (rate, schedule or
+//! recorded trace, held up by outages that hold), outages that drop, loss, the propagation delay with its jitter and
 //! reordering, duplication, bit errors. Loss therefore costs capacity, as it does on the air. [`Discipline::Netem`]
 //! has the propagation delay pass in the queue.
 //!
@@ -16,6 +16,7 @@ mod model;
 mod outage;
 mod outcome;
 pub mod parse;
+mod policer;
 mod queue;
 mod rate;
 mod red;
@@ -31,6 +32,7 @@ pub use loss::{GilbertElliott, Loss};
 pub use model::{EcnField, LinkModel};
 pub use outage::{Outage, OutageEffect, OutageTimes};
 pub use outcome::{DropReason, Exit, LinkAction, LinkEvent, Offer, Outcome};
+pub use policer::Policer;
 pub use queue::{Discipline, Queue, QueueLimit};
 pub use rate::Rate;
 pub use red::Red;
@@ -43,6 +45,7 @@ use core::time::Duration;
 use delay::DelayLine;
 use loss::LossProcess;
 use outage::Outages;
+use policer::Bucket;
 use queue::{Fifo, Manager, Waiting};
 use rate::Server;
 use std::collections::VecDeque;
@@ -71,6 +74,7 @@ struct OnTheWay<P> {
 pub struct Link<P> {
     mtu: usize,
     overhead: usize,
+    policer: Option<Bucket>,
     queue: Fifo<P>,
     manager: Manager,
     server: Server,
@@ -106,6 +110,7 @@ impl<P> Link<P> {
         Self {
             mtu: model.mtu,
             overhead: model.overhead,
+            policer: model.policer.map(Bucket::new),
             queue: Fifo::new(model.queue.limit),
             manager: Manager::new(model.queue.discipline, max_packet, &rng),
             server: Server::new(&model.rate),
@@ -295,6 +300,10 @@ impl<P: Clone> Link<P> {
         }
         if len > self.mtu {
             return Err(DropReason::TooBig);
+        }
+        let now = self.clock;
+        if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, packet.len)) {
+            return Err(DropReason::Policed);
         }
         let rate = self.server.bits_per_second(self.clock);
         let verdict = self.manager.arrival(self.clock, self.queue.len(), rate, packet.ecn);

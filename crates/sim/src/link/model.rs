@@ -1,4 +1,4 @@
-use super::{Jitter, Loss, Outage, Queue, Rate, Reorder, Schedule};
+use super::{Jitter, Loss, Outage, Policer, Queue, Rate, Reorder, Schedule};
 use core::time::Duration;
 
 /// What becomes of the ECN field of packets (RFC 3168 §5) in flight. Not all routers and firewalls
@@ -26,6 +26,8 @@ pub struct LinkModel {
     pub delay_schedule: Option<Schedule>,
     /// Variation of the delay.
     pub jitter: Jitter,
+    /// What is dropped before the queue since it comes faster than an operator allows.
+    pub policer: Option<Policer>,
     /// How much may wait, and who is dropped or marked before that.
     pub queue: Queue,
     /// What is lost in flight.
@@ -55,6 +57,7 @@ impl Default for LinkModel {
             delay: Duration::ZERO,
             delay_schedule: None,
             jitter: Jitter::default(),
+            policer: None,
             queue: Queue::default(),
             loss: Loss::default(),
             ecn_field: EcnField::default(),

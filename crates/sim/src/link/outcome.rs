@@ -5,6 +5,8 @@ use braidcast_core::{Ecn, Instant};
 pub enum DropReason {
     /// It was larger than the MTU.
     TooBig,
+    /// The policer had too few tokens for it.
+    Policed,
     /// The queue was full.
     QueueFull,
     /// RED or CoDel dropped it before the queue was full.
@@ -65,7 +67,8 @@ pub enum LinkAction {
     Left,
     /// It arrived at the far end. A copy that the link made does so too.
     Arrived,
-    /// It was dropped: on entering ([`DropReason::TooBig`], [`DropReason::QueueFull`], [`DropReason::Early`] by RED,
+    /// It was dropped: on entering ([`DropReason::TooBig`], [`DropReason::Policed`], [`DropReason::QueueFull`],
+    /// [`DropReason::Early`] by RED,
     /// [`DropReason::Outage`] while cut), at the head of the queue ([`DropReason::Early`] by CoDel), or after it
     /// left.
     Dropped(DropReason),

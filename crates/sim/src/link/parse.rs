@@ -3,8 +3,8 @@
 #![doc = include_str!("words.md")]
 
 use super::{
-    CoDel, Discipline, GilbertElliott, Jitter, Loss, Outage, Queue, QueueLimit, Rate, Red, Reorder, ReorderHow,
-    Schedule, Shape,
+    CoDel, Discipline, GilbertElliott, Jitter, Loss, Outage, Policer, Queue, QueueLimit, Rate, Red, Reorder,
+    ReorderHow, Schedule, Shape,
 };
 use braidcast_core::Instant;
 use core::fmt;
@@ -309,6 +309,21 @@ fn codel(text: &str, rest: &str) -> Result<Queue, ParseError> {
     Ok(Queue { limit, discipline: Discipline::CoDel(codel) })
 }
 
+impl FromStr for Policer {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXAMPLE: &str = "1.5mbit,15kB (rate, depth)";
+        let Some((bits_per_second, depth)) = text.split_once(',') else {
+            return fail(text, "a policer is a rate and the depth of its bucket", EXAMPLE);
+        };
+        match depth.parse()? {
+            QueueLimit::Bytes(depth) => Ok(Self { bits_per_second: rate(bits_per_second)?, depth }),
+            _ => fail(text, "the depth of a bucket is in bytes", EXAMPLE),
+        }
+    }
+}
+
 impl FromStr for Jitter {
     type Err = ParseError;
 
@@ -404,6 +419,7 @@ mod tests {
         assert_eq!("0s:8mbit,10s:2mbit".parse(), schedule(Shape::Steps, None));
         assert_eq!("ramp:0s:8mbit,10s:2mbit,repeat:20s".parse(), schedule(Shape::Ramps, Some(ms(20_000))));
         assert_eq!(delay_schedule("15ms"), Ok(Schedule::constant(15_000_000)));
+        assert_eq!("1.5mbit,15kB".parse(), Ok(Policer { bits_per_second: 1_500_000, depth: 15_000 }));
         assert_eq!("5ms".parse(), Ok(Jitter::Uniform(ms(5))));
         assert_eq!("normal:5ms".parse(), Ok(Jitter::Normal(ms(5))));
         assert_eq!("2%".parse(), Ok(Reorder { share: 0.02, how: ReorderHow::Skip }));
@@ -443,6 +459,9 @@ mod tests {
         for bad in ["red:15p,5p,10%", "red:5p,15p", "red:5kB,15kB,10%", "red:5p,15p,10%,wild", "codel:5ms", "codels"] {
             assert!(bad.parse::<Queue>().is_err(), "{bad}");
         }
+        for bad in ["", "1.5mbit", "15kB,1.5mbit", "1.5mbit,15p", "1.5mbit,15ms", "1.5mbit,", "0bit,15kB"] {
+            assert!(bad.parse::<Policer>().is_err(), "{bad}");
+        }
         assert!("netem:".parse::<Queue>().is_err() && "netem:57".parse::<Queue>().is_err());
         assert!("codel:5ms,0ms".parse::<Queue>().is_err() && "codel:5ms,100ms,limit=".parse::<Queue>().is_err());
         assert!("0p".parse::<QueueLimit>().is_err() && "10kb".parse::<QueueLimit>().is_err());
@@ -456,6 +475,7 @@ mod tests {
             let _ = (text.parse::<Loss>(), text.parse::<Queue>(), text.parse::<Outage>());
             let _ = (text.parse::<Jitter>(), text.parse::<Reorder>(), format!("ge:{text}").parse::<Loss>());
             let _ = (text.parse::<Rate>(), delay_schedule(&text), format!("0s:1mbit,{text}").parse::<Rate>());
+            let _ = (text.parse::<Policer>(), format!("1mbit,{text}").parse::<Policer>());
             let _ = (format!("red:{text}").parse::<Queue>(), format!("codel:{text}").parse::<Queue>());
         }
     }

@@ -23,6 +23,8 @@ pub struct LinkStats {
     pub marked: u64,
     /// Dropped as too big.
     pub dropped_too_big: u64,
+    /// Dropped by the policer.
+    pub dropped_policed: u64,
     /// Dropped by the full queue.
     pub dropped_queue: u64,
     /// Dropped by RED or CoDel.
@@ -46,7 +48,12 @@ pub struct LinkStats {
 impl LinkStats {
     /// Packets dropped, for whatever reason.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_too_big + self.dropped_queue + self.dropped_early + self.dropped_outage + self.dropped_loss
+        self.dropped_too_big
+            + self.dropped_policed
+            + self.dropped_queue
+            + self.dropped_early
+            + self.dropped_outage
+            + self.dropped_loss
     }
 
     /// The mean length of the queue in packets between `earlier` and this; the default stands for the start.
@@ -67,6 +74,7 @@ impl LinkStats {
     pub(super) fn count_drop(&mut self, reason: DropReason) {
         *match reason {
             DropReason::TooBig => &mut self.dropped_too_big,
+            DropReason::Policed => &mut self.dropped_policed,
             DropReason::QueueFull => &mut self.dropped_queue,
             DropReason::Early => &mut self.dropped_early,
             DropReason::Outage => &mut self.dropped_outage,

@@ -15,6 +15,7 @@ use crate::plan::{Done, Plan, Run};
 use crate::scenario::{Agent, FlowSpec, LinkSpec};
 use braidcast_core::{Instant, PathId};
 use braidcast_media::{Frame, playable};
+use braidcast_sim::link::LinkStats;
 use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -76,7 +77,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         }
         measures.metric(format!("{prefix}longest freeze"), "s", longest_freeze.as_secs_f64());
         misses(&prefix, flow.paths.len(), &seen, &mut measures);
-        cost(&prefix, flow, &seen, done, &mut measures);
+        cost(&prefix, run, flow, &seen, done, &mut measures);
         curves::add(&prefix, &seen, done.sender(&flow.name).and_then(Host::live_sender), &mut measures);
     }
     for flow in run.point.flows.iter().filter(|flow| flow.agent != Agent::Live) {
@@ -178,7 +179,7 @@ fn misses(prefix: &str, paths: usize, seen: &[Seen], measures: &mut Measures) {
 }
 
 /// What it cost.
-fn cost(prefix: &str, flow: &FlowSpec, seen: &[Seen], done: &Done<'_>, measures: &mut Measures) {
+fn cost(prefix: &str, run: &Run<'_>, flow: &FlowSpec, seen: &[Seen], done: &Done<'_>, measures: &mut Measures) {
     let shown: u64 = seen.iter().filter(|it| it.playable).map(|it| it.shot.bytes()).sum();
     if let Some(sender) = done.sender(&flow.name).and_then(Host::live_sender)
         && let Some(report) = sender.report()
@@ -195,8 +196,14 @@ fn cost(prefix: &str, flow: &FlowSpec, seen: &[Seen], done: &Done<'_>, measures:
     let links: Vec<_> =
         flow.paths.iter().flatten().filter_map(|&link| done.links.get(link)).map(|it| it.there).collect();
     let waited: u128 = links.iter().map(|link| link.queue_packet_nanos).sum();
-    let through: u64 = links.iter().map(|link| link.offered - link.dropped_queue - link.dropped_early).sum();
+    let entered = |link: &LinkStats| link.offered - link.dropped_policed - link.dropped_queue - link.dropped_early;
+    let through: u64 = links.iter().map(entered).sum();
     measures.metric(format!("{prefix}queueing delay"), "ms", waited as f64 / 1e6 / through.max(1) as f64);
     let lost: u64 = links.iter().map(|link| link.dropped_queue).sum();
     measures.metric(format!("{prefix}lost in full queues"), "packets", lost as f64);
+    if flow.paths.iter().flatten().any(|&link| run.point.links[link].there.policer.is_some()) {
+        let [offered, policed] = [|it: &LinkStats| it.offered, |it: &LinkStats| it.dropped_policed]
+            .map(|count| links.iter().map(count).sum::<u64>() as f64);
+        measures.metric(format!("{prefix}policed"), "%", 100.0 * policed / offered.max(1.0));
+    }
 }

@@ -1,8 +1,8 @@
 use super::carry;
 use braidcast_core::{Ecn, Instant, Rng};
 use braidcast_sim::link::{
-    CoDel, Discipline, EcnField, Jitter, Link, LinkModel, Loss, Outage, OutageEffect, Outcome, Queue, QueueLimit, Rate,
-    Red, Reorder, ReorderHow, Schedule, Shape, Trace,
+    CoDel, Discipline, EcnField, Jitter, Link, LinkModel, Loss, Outage, OutageEffect, Outcome, Policer, Queue,
+    QueueLimit, Rate, Red, Reorder, ReorderHow, Schedule, Shape, Trace,
 };
 use core::time::Duration;
 use proptest::prelude::*;
@@ -61,6 +61,10 @@ fn queues() -> impl Strategy<Value = Queue> {
     (limit, discipline).prop_map(|(limit, discipline)| Queue { limit, discipline })
 }
 
+fn policers() -> impl Strategy<Value = Policer> {
+    (10_000_u64..50_000_000, 100_usize..100_000).prop_map(|(bits_per_second, depth)| Policer { bits_per_second, depth })
+}
+
 fn losses() -> impl Strategy<Value = Loss> {
     let bursts = (0.0..0.4, 1.0..9.0).prop_map(|(mean, burst)| Loss::bursts(mean, burst).unwrap_or_default());
     prop_oneof![Just(Loss::None), (0.0..1.0).prop_map(Loss::Uniform), bursts]
@@ -77,6 +81,7 @@ prop_compose! {
         delay in durations(100),
         delay_schedule in prop::option::of(schedules(0..100_000_000)),
         jitter in jitters(),
+        policer in prop::option::of(policers()),
         queue in queues(),
         loss in losses(),
         ecn_field in prop_oneof![3 => Just(EcnField::Kept), 1 => Just(EcnField::Cleared), 1 => Just(EcnField::Refused)],
@@ -88,7 +93,8 @@ prop_compose! {
         outages in outages(),
     ) -> LinkModel {
         LinkModel {
-            rate, delay, delay_schedule, jitter, queue, loss, ecn_field, reorder, duplicate, corrupt, mtu, overhead, outages,
+            rate, delay, delay_schedule, jitter, policer, queue, loss, ecn_field, reorder, duplicate, corrupt, mtu, overhead,
+            outages,
         }
     }
 }
