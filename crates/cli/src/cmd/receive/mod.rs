@@ -131,9 +131,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let all = || outputs.iter().chain(args.accept.iter().map(|it| &it.output));
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
     watch.open_figures(&args.figures, stdout.map(|(_, what)| what), &live)?;
-    if args.thumbnail {
-        plan.show_in(watch.gallery())?;
-    }
+    plan.show_in(args.thumbnail.then(|| watch.gallery()))?;
     process::drop_privileges()?;
     all().try_for_each(entry::check_folder)?;
     let mut authorized = None;

@@ -103,11 +103,10 @@ impl Plan {
         self.by_key || self.outputs.iter().any(is_named)
     }
 
-    /// Streams show what they are there.
-    pub(super) fn show_in(&mut self, gallery: &Arc<Gallery>) -> Outcome {
-        Thumbnail::check()?;
-        self.gallery = Some(Arc::clone(gallery));
-        Ok(())
+    /// Streams show in `gallery` what they are, if there is one.
+    pub(super) fn show_in(&mut self, gallery: Option<&Arc<Gallery>>) -> Outcome {
+        self.gallery = gallery.cloned();
+        if gallery.is_some() { Thumbnail::check() } else { Ok(()) }
     }
 
     /// Returns `true` if a sender by its key needs an output of its own.
