@@ -166,8 +166,7 @@ impl Path {
             bytes: news.acked,
             may_grow: steady && grows && reached.is_some() && !self.has_long_queue(),
             was_full: self.was_full(flight.occupied_before),
-            // Another return path may be longer: its queue would be taken for one on this path.
-            rtt: news.newest.filter(|_| flight.returned_here || any_return).map(|(_, sent)| now - sent),
+            rtt: news.newest.filter(|_| any_return || self.is_comparable(flight)).map(|(_, sent)| now - sent),
             ends_round: news.newest.is_some_and(|(order, _)| order >= self.cc_round),
             rate: self.rates.sample(self.shortest_by_any_way()),
             ..cc::Acked::default()
@@ -191,6 +190,14 @@ impl Path {
             let timeout = self.probe_timeout().filter(|_| self.options.paths.probe);
             self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
         }
+    }
+
+    /// Returns `true` if the acknowledgement came back over the path by which the shortest round trip in
+    /// [`conditions`](Self::conditions) is measured. Over another one it may take longer, and that would be taken for
+    /// a queue on this path. With none at all, a window in slow start would see its own queue at the end of the round
+    /// only, which over a far path is hundreds of milliseconds of queue too late.
+    fn is_comparable(&self, flight: &Flight) -> bool {
+        flight.returned_here != self.is_one_way()
     }
 
     /// What the newest chunk acknowledged says about the round trip and the queues.
@@ -391,5 +398,39 @@ mod tests {
         assert_eq!(known, (Some(ms(250)), Some(ms(280)), Some(ms(270)), Some(ms(300))));
         assert_eq!(path.shortest_round_trip(), Some(ms(300)), "its own is what it was");
         assert_eq!(path.known_lost(), Some(ms(300 + 15)), "in place of a quarter of 300 ms");
+    }
+
+    /// In the middle of a round, with a window that is full, packets begin to stand in a queue for longer than they are
+    /// to.
+    #[test]
+    fn slow_start_sees_its_queue_where_sacks_come_back_over_another_path() {
+        let route = Route::new(SocketId(0), ([192, 0, 2, 1], 9899).into());
+        let options = Options::live().with(|it| {
+            it.sack.path = SackPath::Quickest;
+            it.congestion.algorithm = braidcast_cc::Algorithm::Live;
+        });
+        let limit = options.congestion.queueing_limit.unwrap();
+        let mut path = Path::new(Instant::ZERO, PathId(0), route, PathState::Active, Arc::new(options));
+        path.rtt.sample(ms(500));
+        let mut acked = |n: u64, queued| {
+            let (order, sent) = (Order::new(n), Instant::from_millis(n));
+            let news = News { acked: 1000, newest: Some((order, sent)), highest_order: Some(order), ..News::default() };
+            let flight = Flight {
+                occupied_before: 1 << 20,
+                in_flight: 1 << 20,
+                next: Order::new(1000),
+                oldest_is_gone: true,
+                returned_here: false,
+                return_delay: ms(20),
+                soonest: Duration::ZERO,
+                alone: true,
+                moved: true,
+            };
+            path.on_acked(sent + ms(270) + queued, &news, &flight, Siblings::default());
+            path.cwnd()
+        };
+        let windows =
+            [(0, ms(0)), (1, limit - ms(1)), (2, limit + ms(1)), (3, limit + ms(1))].map(|(n, it)| acked(n, it));
+        assert_eq!(windows.map(|it| it - windows[0]), [0, 1000, 1000, 1000]);
     }
 }
