@@ -33,6 +33,68 @@
 // Bytes of a fingerprint in text, with the zero byte behind it.
 #define BRAIDCAST_FINGERPRINT_SIZE 65
 
+// H.264 with start codes.
+#define BRAIDCAST_CODING_H264 1
+
+// H.265 with start codes.
+#define BRAIDCAST_CODING_H265 2
+
+// AAC, each frame with its ADTS header.
+#define BRAIDCAST_CODING_AAC 3
+
+// MPEG audio.
+#define BRAIDCAST_CODING_MPEG_AUDIO 4
+
+// AC-3.
+#define BRAIDCAST_CODING_AC3 5
+
+// Opus; braidcast_media_add_track takes the number of channels.
+#define BRAIDCAST_CODING_OPUS 6
+
+// And the stream_type of ISO/IEC 13818-1, table 2-34, by a bitwise or: anything else.
+#define BRAIDCAST_CODING_OTHER 256
+
+// Sender: a receiver takes the stream from here on. Receiver: a sender is there; `text` is the
+// name of its stream.
+#define BRAIDCAST_MEDIA_CONNECTED 1
+
+// The other end is gone, and is waited for; `reason` and `text` say why.
+#define BRAIDCAST_MEDIA_LOST 2
+
+// Receiver: the sender is back; its stream goes on.
+#define BRAIDCAST_MEDIA_BACK 3
+
+// Receiver: another sender, or the same one started anew, took the place of a silent one.
+#define BRAIDCAST_MEDIA_RESTARTED 4
+
+// Receiver: the sender's clock jumped; the playout follows it.
+#define BRAIDCAST_MEDIA_CLOCK_JUMPED 5
+
+// Sender: another stream is being received; this one has its turn after it.
+#define BRAIDCAST_MEDIA_IN_LINE 6
+
+// A path carries data; `text` is its name.
+#define BRAIDCAST_MEDIA_PATH_UP 7
+
+// A path no longer answers; `text` is its name.
+#define BRAIDCAST_MEDIA_PATH_DOWN 8
+
+// Somebody was turned away; `text` says why.
+#define BRAIDCAST_MEDIA_REFUSED 9
+
+// Something did not go as asked; `text` says what.
+#define BRAIDCAST_MEDIA_WARNING 10
+
+// Receiver: bytes of a stream are due, in `data`.
+#define BRAIDCAST_MEDIA_BYTES 11
+
+// Receiver: an access unit of a stream is due, in `unit`.
+#define BRAIDCAST_MEDIA_UNIT 12
+
+// It is over; `complete`, `reason` and `text` say how. After that of a sender, and after
+// braidcast_media_stop, braidcast_media_poll returns BRAIDCAST_ERROR_NO_CONNECTION.
+#define BRAIDCAST_MEDIA_ENDED 13
+
 // The path is asked whether it leads to the other end.
 #define BRAIDCAST_PATH_UNCONFIRMED 0
 
@@ -155,6 +217,10 @@
 // This end does not encrypt, and the other end does.
 #define BRAIDCAST_INSECURE_PLAIN_HERE 4
 
+// A sender or a receiver of live media. It runs in a thread of its own, and several threads may use
+// it; one at a time may call braidcast_media_poll, because of what that hands out.
+typedef struct braidcast_media braidcast_media;
+
 // A socket for messages over several networks at once. Several threads may use it: a call goes
 // before one that waits in braidcast_poll. One thread at a time may call braidcast_poll, and one
 // braidcast_recv, because of what they hand out.
@@ -274,42 +340,58 @@ typedef struct braidcast_config {
   void *log_user;
 } braidcast_config;
 
-// A path of a connection as it is now.
-typedef struct braidcast_path_report {
-  // sizeof(braidcast_path_report).
+// How to send or receive. All zero but the size is the default.
+typedef struct braidcast_media_options {
+  // sizeof(braidcast_media_options).
   size_t size;
-  // The interface or address it leaves through, or else the address that it leads to.
-  char name[BRAIDCAST_NAME_SIZE];
-  // The address that it leads to, for example "192.0.2.1:9000".
-  char remote[BRAIDCAST_NAME_SIZE];
-  // BRAIDCAST_PATH_ACTIVE and so on.
-  int state;
-  // Smoothed round-trip time in milliseconds; below 0 before the first measurement.
-  double rtt_ms;
-  // What it could carry, in bits per second of data; below 0 before anything was acknowledged.
-  double capacity;
-  // Bytes sent in packets, without the headers below them.
-  uint64_t sent_bytes;
-  // Bytes received in packets, without the headers below them.
-  uint64_t received_bytes;
-  // Parts of messages sent over it that were lost.
-  uint64_t lost_chunks;
-} braidcast_path_report;
-
-// What is to be reckoned with. All zero but the size is the default.
-typedef struct braidcast_rate_options {
-  // sizeof(braidcast_rate_options).
-  size_t size;
-  // The least rate that the program is able to make, bit/s. 0: 100,000.
-  uint64_t least;
-  // The greatest, bit/s; no more is ever asked for. 0: 50,000,000.
-  uint64_t greatest;
-  // How many milliseconds after it was sent a message has to be at the other end. 0: 500.
+  // Sender: what the stream is called. Receiver that is called: the one that it takes. NULL: no name, or
+  // any.
+  const char *name;
+  // Sender: how many milliseconds after its capture everything comes out. 0: 500.
   uint32_t latency_ms;
-  // Interval of frames, in milliseconds, 4 to 1,000. 0: the times of messages show it, if each
-  // frame is one message or leaves at once.
-  uint32_t interval_ms;
-} braidcast_rate_options;
+  // How many milliseconds the other end may be gone before it is over. 0: for ever.
+  uint32_t give_up_ms;
+  // Sender: the least rate that the encoder is able to make, bit/s. 0: 100,000.
+  uint64_t least;
+  // Sender: the greatest, bit/s. 0: 50,000,000.
+  uint64_t greatest;
+  // Receiver: hands out access units, BRAIDCAST_MEDIA_UNIT. 0: a transport stream, BRAIDCAST_MEDIA_BYTES.
+  uint8_t units;
+  // Receiver: hands out what is there as soon as all before it is.
+  uint8_t early;
+  // Receiver: how many streams with names are taken at the same time. 0: one, of any name.
+  uint16_t streams;
+} braidcast_media_options;
+
+// A frame of video, or a packet of audio.
+typedef struct braidcast_media_unit {
+  // sizeof(braidcast_media_unit).
+  size_t size;
+  // Its bytes.
+  const uint8_t *data;
+  // How many.
+  size_t len;
+  // When it is to be shown, in microseconds by the encoder's clock; at a receiver one second more than the
+  // sender said.
+  uint64_t pts_us;
+  // When it is to be decoded, if `has_dts`.
+  uint64_t dts_us;
+  // The track, as braidcast_media_add_track returned it.
+  uint16_t track;
+  // Not 0: `dts_us` counts. 0: it is decoded when it is shown.
+  uint8_t has_dts;
+  // Not 0: a decoder can begin here.
+  uint8_t key;
+  // The layer, 0 for the one that all others need. Of too many frames the highest layers are discarded
+  // first.
+  uint8_t layer;
+  // Receiver: nothing of it is missing, as far as can be seen.
+  uint8_t whole;
+  // Receiver: channels of Opus.
+  uint8_t channels;
+  // Receiver: BRAIDCAST_CODING_H264 and so on.
+  uint32_t coding;
+} braidcast_media_unit;
 
 // What a program may send now.
 typedef struct braidcast_rate {
@@ -334,6 +416,94 @@ typedef struct braidcast_rate {
   // Not 0: the paths carry less than the program's minimum rate.
   uint8_t below_least;
 } braidcast_rate;
+
+// What has been done so far: units are frames of video, packets of audio and tables.
+typedef struct braidcast_media_report {
+  // sizeof(braidcast_media_report).
+  size_t size;
+  // Units that were captured.
+  uint64_t captured;
+  // Units that came on time.
+  uint64_t on_time;
+  // Units that came too late.
+  uint64_t late;
+  // Units that the sender discarded, since they would have come too late.
+  uint64_t given_up;
+  // Units that neither came nor were discarded, as far as is known.
+  uint64_t missing;
+  // Units whose outcome is not known yet.
+  uint64_t not_known_yet;
+  // Bytes of units sent or received.
+  uint64_t bytes;
+  // Bytes that wait.
+  uint64_t buffered_bytes;
+  // Seconds since the connection was made.
+  double seconds;
+  // Times that a sender connected again, or that another one took its place.
+  uint64_t restarts;
+} braidcast_media_report;
+
+// A path of a connection as it is now.
+typedef struct braidcast_path_report {
+  // sizeof(braidcast_path_report).
+  size_t size;
+  // The interface or address it leaves through, or else the address that it leads to.
+  char name[BRAIDCAST_NAME_SIZE];
+  // The address that it leads to, for example "192.0.2.1:9000".
+  char remote[BRAIDCAST_NAME_SIZE];
+  // BRAIDCAST_PATH_ACTIVE and so on.
+  int state;
+  // Smoothed round-trip time in milliseconds; below 0 before the first measurement.
+  double rtt_ms;
+  // What it could carry, in bits per second of data; below 0 before anything was acknowledged.
+  double capacity;
+  // Bytes sent in packets, without the headers below them.
+  uint64_t sent_bytes;
+  // Bytes received in packets, without the headers below them.
+  uint64_t received_bytes;
+  // Parts of messages sent over it that were lost.
+  uint64_t lost_chunks;
+} braidcast_path_report;
+
+// What a sender reports, and what a receiver hands out.
+typedef struct braidcast_media_event {
+  // sizeof(braidcast_media_event).
+  size_t size;
+  // BRAIDCAST_MEDIA_CONNECTED and so on.
+  int kind;
+  // Of BRAIDCAST_MEDIA_LOST and BRAIDCAST_MEDIA_ENDED: BRAIDCAST_REASON_SHUTDOWN and so on.
+  int reason;
+  // What more is known of the reason, as in braidcast_event.
+  uint32_t code;
+  // Receiver: which stream.
+  uint32_t stream;
+  // Of BRAIDCAST_MEDIA_ENDED: not 0 if all that was promised came.
+  uint8_t complete;
+  // A name or a reason in words, else "". This and what follows: until the next call of
+  // braidcast_media_poll or braidcast_media_free.
+  const char *text;
+  // Of BRAIDCAST_MEDIA_BYTES.
+  const uint8_t *data;
+  // How many.
+  size_t len;
+  // Of BRAIDCAST_MEDIA_UNIT, else NULL.
+  const struct braidcast_media_unit *unit;
+} braidcast_media_event;
+
+// What is to be reckoned with. All zero but the size is the default.
+typedef struct braidcast_rate_options {
+  // sizeof(braidcast_rate_options).
+  size_t size;
+  // The least rate that the program is able to make, bit/s. 0: 100,000.
+  uint64_t least;
+  // The greatest, bit/s; no more is ever asked for. 0: 50,000,000.
+  uint64_t greatest;
+  // How many milliseconds after it was sent a message has to be at the other end. 0: 500.
+  uint32_t latency_ms;
+  // Interval of frames, in milliseconds, 4 to 1,000. 0: the times of messages show it, if each
+  // frame is one message or leaves at once.
+  uint32_t interval_ms;
+} braidcast_rate_options;
 
 #ifdef __cplusplus
 extern "C" {
@@ -503,6 +673,137 @@ int braidcast_peer(struct braidcast_socket *socket, uint64_t connection, char *f
 // What went wrong in this thread's last call that failed, in words; "" if none did. Until the next
 // call that fails.
 const char *braidcast_last_error(void);
+
+// Sends to the receiver that `count` paths lead to, and tries until there is one. `config` NULL: encrypted, to
+// anybody; of its fields those count that say who is let in. `options` NULL: the default. Returns NULL on
+// failure; braidcast_last_error says why. Free it with braidcast_media_free.
+//
+// # Safety
+// `config` is NULL or one, as for braidcast_socket_new_config; `options` is NULL or one, whose
+// texts are NULL or end with a zero byte; `paths` are `count`.
+struct braidcast_media *braidcast_media_send_to(const struct braidcast_config *config,
+                                                const struct braidcast_media_options *options,
+                                                const struct braidcast_path *paths,
+                                                size_t count);
+
+// Sends to whichever receiver calls at one of `count` addresses, for example "0.0.0.0:9000".
+//
+// # Safety
+// As of braidcast_media_send_to; `addresses` are `count` texts that end with a zero byte.
+struct braidcast_media *braidcast_media_send_at(const struct braidcast_config *config,
+                                                const struct braidcast_media_options *options,
+                                                const char *const *addresses,
+                                                size_t count);
+
+// Receives from senders that call at one of `count` addresses, for example "0.0.0.0:9000".
+//
+// # Safety
+// As of braidcast_media_send_at.
+struct braidcast_media *braidcast_media_receive_at(const struct braidcast_config *config,
+                                                   const struct braidcast_media_options *options,
+                                                   const char *const *addresses,
+                                                   size_t count);
+
+// Calls the sender that waits at the other end of `count` paths, and again when it is lost.
+//
+// # Safety
+// As of braidcast_media_send_to.
+struct braidcast_media *braidcast_media_receive_from(const struct braidcast_config *config,
+                                                     const struct braidcast_media_options *options,
+                                                     const struct braidcast_path *paths,
+                                                     size_t count);
+
+// Ends it at once, which the other end is told, and frees it; NULL does nothing.
+//
+// # Safety
+// `media` is NULL or one that was made here, and not used again.
+void braidcast_media_free(struct braidcast_media *media);
+
+// The port of the address number `place`, from 0, that it is called at.
+//
+// # Safety
+// `media` was made here.
+int braidcast_media_port(const struct braidcast_media *media, size_t place);
+
+// A file descriptor that is readable while braidcast_media_poll has something to hand out. Do
+// not read from it, and do not close it.
+//
+// # Safety
+// `media` was made here.
+int braidcast_media_fd(const struct braidcast_media *media);
+
+// Sends the next `len` bytes of a transport stream, captured now; they may begin and end anywhere. Never waits.
+//
+// # Safety
+// `media` was made here; `data` has `len` bytes.
+int braidcast_media_write(struct braidcast_media *media,
+                          const uint8_t *data,
+                          size_t len);
+
+// Adds a track of `coding`, BRAIDCAST_CODING_H264 and so on, for access units; `channels` of
+// Opus, else 0. Returns its number.
+//
+// # Safety
+// `media` was made here.
+int braidcast_media_add_track(struct braidcast_media *media, uint32_t coding, uint8_t channels);
+
+// Sends an access unit, captured now; it is copied. Units of a track come in the order in which
+// they are decoded. Never waits; what would come too late is discarded.
+//
+// # Safety
+// `media` was made here; `unit` is one, whose `data` has `len` bytes.
+int braidcast_media_send(struct braidcast_media *media, const struct braidcast_media_unit *unit);
+
+// How many bits the next frame may have, and which rate will hold for the next second, into
+// `rate`. Ask before each frame.
+//
+// # Safety
+// `media` was made here; `rate` can be written.
+int braidcast_media_rate(struct braidcast_media *media, struct braidcast_rate *rate);
+
+// What has been done so far, into `report`; of a receiver, on `stream`.
+//
+// # Safety
+// `media` was made here; `report` can be written.
+int braidcast_media_report_now(struct braidcast_media *media,
+                               uint32_t stream,
+                               struct braidcast_media_report *report);
+
+// The paths, into `reports`, of which there are `count`; each has its size set. Of a receiver,
+// those of `stream`. Returns how many paths there are, which may be more than `count`; some have
+// left.
+//
+// # Safety
+// `media` was made here; `reports` can be written, `count` of the size that the first one has.
+int braidcast_media_paths(struct braidcast_media *media,
+                          uint32_t stream,
+                          struct braidcast_path_report *reports,
+                          size_t count);
+
+// Waits for what is next, for at most `timeout_ms` milliseconds, or for ever if that is below 0.
+// Returns 1 with `event`, or 0 if there was nothing in that time.
+//
+// # Safety
+// `media` was made here; `event` can be written.
+int braidcast_media_poll(struct braidcast_media *media,
+                         int timeout_ms,
+                         struct braidcast_media_event *event);
+
+// Has braidcast_media_poll return 0 now in the threads that wait in it; if none does, its next
+// call returns 0 at once. May be called from any thread, and from no signal handler.
+//
+// # Safety
+// `media` was made here.
+int braidcast_media_interrupt(struct braidcast_media *media);
+
+// Sender: the stream has ended. Waits for at most `timeout_ms` milliseconds until what is not
+// too late has arrived. Returns 1 if the receiver has that, and the end, else 0. Receiver: ends
+// all streams; what has arrived is still handed out when it is due, and then
+// braidcast_media_poll says that it is over. Returns 1.
+//
+// # Safety
+// `media` was made here.
+int braidcast_media_finish(struct braidcast_media *media, uint32_t timeout_ms);
 
 // The paths of a connection as they are now, into `reports`, of which there are `count`; each has
 // its size set. Returns how many paths there are, which may be more than `count`.

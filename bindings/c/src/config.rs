@@ -144,7 +144,7 @@ pub unsafe extern "C" fn braidcast_socket_new_config(config: *const BraidcastCon
 
 /// # Safety
 /// As of [`braidcast_socket_new_config`].
-unsafe fn protection(config: &BraidcastConfig) -> Result<Protection, c_int> {
+pub(crate) unsafe fn protection(config: &BraidcastConfig) -> Result<Protection, c_int> {
     // SAFETY: the caller's.
     let (key, identity) = unsafe { (text::optional(config.key, "key")?, text::optional(config.identity, "identity")?) };
     let refused = |what: &str| fail(BRAIDCAST_ERROR_ARGUMENT, what);

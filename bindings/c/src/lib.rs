@@ -6,6 +6,7 @@
 
 mod config;
 mod error;
+mod media;
 mod paths;
 mod rate;
 mod structs;
@@ -23,6 +24,7 @@ use text::{required, to_c};
 
 pub use config::*;
 pub use error::braidcast_last_error;
+pub use media::*;
 pub use paths::*;
 pub use rate::{
     BraidcastRate, BraidcastRateOptions, braidcast_follow_rate, braidcast_rate_report, braidcast_set_rate_limits,
@@ -155,16 +157,8 @@ pub unsafe extern "C" fn braidcast_connect(
     connection: *mut u64,
 ) -> c_int {
     guard(|| {
-        if paths.is_null() || count == 0 {
-            return fail(BRAIDCAST_ERROR_ARGUMENT, "no paths");
-        }
         // SAFETY: the caller's.
-        let (it, stride) = unsafe { (handle(socket)?, structs::size(paths)?) };
-        let mut all = Vec::with_capacity(count.min(64));
-        for n in 0..count {
-            // SAFETY: the caller's; each begins with its size, which is that of the first.
-            all.push(unsafe { path_of(paths.byte_add(n * stride)) }?);
-        }
+        let (it, all) = unsafe { (handle(socket)?, paths_of(paths, count)?) };
         // SAFETY: the caller's.
         let connection = unsafe { connection.as_mut() }.map_or_else(null, Ok)?;
         *connection = check(it.socket.with(|socket| socket.connect(&all)))?.0;
@@ -444,6 +438,18 @@ unsafe fn handle<'a>(socket: *const BraidcastSocket) -> Result<&'a BraidcastSock
 
 fn null<T>() -> Result<T, c_int> {
     fail(BRAIDCAST_ERROR_ARGUMENT, "a null pointer")
+}
+
+/// # Safety
+/// `paths` is NULL or has `count`, each as [`path_of`] has it.
+unsafe fn paths_of(paths: *const BraidcastPath, count: usize) -> Result<Vec<Path>, c_int> {
+    if paths.is_null() || count == 0 {
+        return fail(BRAIDCAST_ERROR_ARGUMENT, "no paths");
+    }
+    // SAFETY: the caller's.
+    let stride = unsafe { structs::size(paths)? };
+    // SAFETY: the caller's; each begins with its size, which is that of the first.
+    (0..count).map(|n| unsafe { path_of(paths.byte_add(n * stride)) }).collect()
 }
 
 /// # Safety

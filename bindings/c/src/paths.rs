@@ -92,7 +92,7 @@ pub unsafe extern "C" fn braidcast_paths(
 }
 
 /// `text` with a zero byte behind it, cut to fit.
-fn chars(text: &str) -> [c_char; BRAIDCAST_NAME_SIZE] {
+pub(crate) fn chars(text: &str) -> [c_char; BRAIDCAST_NAME_SIZE] {
     let mut chars = [0; BRAIDCAST_NAME_SIZE];
     for (place, byte) in chars.iter_mut().take(BRAIDCAST_NAME_SIZE - 1).zip(text.bytes()) {
         *place = byte as c_char;

@@ -3,7 +3,7 @@
 use crate::error::{check, fail, guard};
 use crate::structs::{get, put, size};
 use crate::{BRAIDCAST_ERROR_ARGUMENT, BRAIDCAST_OK, BraidcastSocket, handle};
-use braidcast_socket::{ConnectionId, RateLimits, RateOptions};
+use braidcast_socket::{ConnectionId, RateLimits, RateOptions, RateReport};
 use std::ffi::c_int;
 use std::time::Duration;
 
@@ -116,24 +116,28 @@ pub unsafe extern "C" fn braidcast_rate_report(
         unsafe { size(rate) }?;
         let report = check(it.socket.with(|socket| socket.rate_report(ConnectionId(connection))))?;
         let Some(report) = report else { return Ok(0) };
-        let now = BraidcastRate {
-            size: 0,
-            next_frame_bits: report.next_frame_bits,
-            rate: report.rate,
-            smoothed_rate: report.smoothed_rate,
-            waiting_ms: report.waiting_ms,
-            frame_interval_ms: report.frame_interval_ms,
-            waiting_frames: report.waiting_frames,
-            is_floor: report.is_floor.into(),
-            below_least: report.below_least.into(),
-        };
         // SAFETY: the caller's.
-        unsafe { put(rate, now) }?;
+        unsafe { put(rate, now(&report)) }?;
         Ok(1)
     })
 }
 
-fn limits(least: u64, greatest: u64) -> Result<RateLimits, c_int> {
+/// A report for C.
+pub(crate) fn now(report: &RateReport) -> BraidcastRate {
+    BraidcastRate {
+        size: 0,
+        next_frame_bits: report.next_frame_bits,
+        rate: report.rate,
+        smoothed_rate: report.smoothed_rate,
+        waiting_ms: report.waiting_ms,
+        frame_interval_ms: report.frame_interval_ms,
+        waiting_frames: report.waiting_frames,
+        is_floor: report.is_floor.into(),
+        below_least: report.below_least.into(),
+    }
+}
+
+pub(crate) fn limits(least: u64, greatest: u64) -> Result<RateLimits, c_int> {
     let usual = RateLimits::default();
     let or = |given: u64, usual: u64| if given > 0 { given } else { usual };
     let limits = RateLimits { least: or(least, usual.least), greatest: or(greatest, usual.greatest) };

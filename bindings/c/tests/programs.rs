@@ -37,6 +37,24 @@ fn wrong_uses_get_an_error_with_words() {
 }
 
 #[test]
+fn access_units_go_over_and_wrong_uses_of_media_get_words() {
+    let output = run("tests/media.c", "media_units");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_media_example_takes_a_transport_stream_apart() {
+    let clips = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/media/tests/clips");
+    let clip = std::fs::File::open(format!("{clips}/h264.ts")).unwrap();
+    let output = Command::new(build("examples/media.c", "media")).stdin(clip).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let frames = std::fs::read_to_string(format!("{clips}/h264.frames")).unwrap().lines().count();
+    assert!(out.contains("camera is there\n") && out.contains("all arrived: yes"), "{out}{err}");
+    assert!(out.contains(&format!("\n{frames} frames, ")), "{out}{err}");
+}
+
+#[test]
 fn connections_end_and_threads_share_a_socket() {
     let output = run("tests/ends.c", "ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
