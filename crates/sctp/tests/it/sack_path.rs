@@ -63,3 +63,22 @@ fn a_near_path_that_carries_nothing_back_does_not_silence_the_others() {
     assert_eq!((far.state, far.timeouts, far.t3_expiries), (PathState::Active, 0, 0));
     assert!(came > 250, "{came} of 300");
 }
+
+#[test]
+fn a_sender_that_knows_nothing_of_it_repeats_losses_no_later() {
+    let repeated = |receiver| {
+        let far = LinkModel { loss: Loss::Uniform(0.03), ..link(4, 250) };
+        let links = vec![Duplex::both(link(4, 30)), Duplex::new(far, link(4, 250))];
+        let mut pair = Pair::with(options(SackPath::Rotate), options(receiver), links);
+        pair.connect();
+        pair.run(ms(2000));
+        let took = took(&mut pair, 2000);
+        let paths = [0, 1].map(|path| pair.client_path(path).unwrap());
+        let answers = paths.map(|path| (path.state, path.timeouts, path.t3_expiries));
+        (took.len(), took[took.len() * 199 / 200], answers)
+    };
+    let (before, now) = (repeated(SackPath::Rotate), repeated(SackPath::Quickest));
+    println!("by a receiver without it {before:?}, with it {now:?}");
+    assert_eq!(now.2, before.2);
+    assert!(now.0 >= before.0 && now.1 < before.1 + ms(20), "{before:?} {now:?}");
+}
