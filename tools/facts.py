@@ -22,7 +22,7 @@ MARK = re.compile(r'<!-- fact ([^>]+?) -->(.*?)<!-- /fact -->', re.S)
 
 def tracked(*patterns):
     out = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard', *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [f for f in out.stdout.split('\n') if f and (ROOT / f).is_file()]
+    return sorted({f for f in out.stdout.split('\n') if f and (ROOT / f).is_file()})
 
 
 def unsafe():
