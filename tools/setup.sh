@@ -74,6 +74,8 @@ look_for_packages() {
         # What a packet costs, counted (tools/count.py).
         has valgrind || want valgrind
         has strace || want strace
+        # The C library's ABI beside its baseline (make c-test).
+        has abidiff || want abigail-tools
         # NATs and firewalls between namespaces.
         has nft || want nftables
         # The codes' kernels for 64-bit ARM, in emulation (tools/neon.sh).
