@@ -79,7 +79,7 @@ help:
 demo:
 	@tools/setup.sh demo
 	@tools/clip.sh target/demo/clip.mp4
-	cargo run --locked --release --quiet --package braidcast-cli -- demo
+	cargo run --locked --profile demo --quiet --package braidcast-cli -- demo
 
 # One profile for all tests, `dev` at opt-level 1: fast enough for real-time streams, and every overflow and debug
 # assertion checked. A tool that a test needs must be there: setup has installed it.
