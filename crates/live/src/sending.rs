@@ -189,7 +189,7 @@ impl Sending {
                 return end;
             }
             let mut words = self.wire.tend(&mut self.sender, false);
-            let until = [self.input.poll_timeout(), self.wire.next()].into_iter().flatten().min();
+            let until = Instant::first_of([self.input.poll_timeout(), self.wire.next()]);
             match self.wire.driver.drive(&mut self.sender, until) {
                 Ok(Wake::Interfaces(_)) => words.extend(self.wire.tend(&mut self.sender, true)),
                 Ok(_) => {}

@@ -136,7 +136,8 @@ fn end(child: &Mutex<Option<Child>>) {
 
 /// The thread's work: one decoder after the other, until the stream is over.
 fn decode(gallery: &Arc<Gallery>, place: u64, pieces: &Receiver<Vec<u8>>, kept: &Mutex<Option<Child>>) {
-    let mut failures = 0;
+    // Capabilities belong to a thread, and this one and its children need none.
+    let mut failures = if process::drop_privileges().is_ok() { 0 } else { MOST_FAILURES };
     while failures < MOST_FAILURES {
         let Ok((child, input, output)) = start() else { return };
         *lock(kept) = Some(child);
