@@ -182,9 +182,6 @@ unit: export PROPTEST_RNG_SEED ?= 1
 unit:
 	$(call step,tests)
 	set -o pipefail; cargo test --locked --workspace -- --skip linux_guest 2>&1 | tools/steps.py tests
-	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
-	cargo build --locked --quiet --package braidcast --features tokio,media --examples
-	cargo test --locked --quiet --package braidcast-socket --package braidcast-live --package braidcast --features braidcast-socket/tokio,braidcast-live/tokio,braidcast/tokio,braidcast/media --test tokio --test telemetry --test media
 
 # Linux's own SCTP and DCCP in a virtual machine, which mostly waits.
 guest:
