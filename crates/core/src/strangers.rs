@@ -35,6 +35,10 @@ pub struct NoRoom;
 /// Memory: [`PLACES`](Self::PLACES) × [`EACH`](Self::EACH) bytes for all that strangers hold.
 #[derive(Debug)]
 pub struct Strangers<I> {
+    /// How many there are at most.
+    places: usize,
+    /// How long one among equals has.
+    stay: Duration,
     /// By age: number, network, and when it came.
     by_age: BTreeMap<u64, (I, Prefix, Instant)>,
     numbers: BTreeMap<I, u64>,
@@ -45,20 +49,14 @@ pub struct Strangers<I> {
     next: u64,
 }
 
-impl<I> Default for Strangers<I> {
+impl<I: Copy + Ord + Debug> Default for Strangers<I> {
     fn default() -> Self {
-        Self {
-            by_age: BTreeMap::new(),
-            numbers: BTreeMap::new(),
-            networks: BTreeMap::new(),
-            crowds: BTreeSet::new(),
-            next: 0,
-        }
+        Self::bounded(Self::PLACES, Self::STAY)
     }
 }
 
 impl<I: Copy + Ord + Debug> Strangers<I> {
-    /// Strangers at a time.
+    /// Strangers at a time, unless the pool is [`bounded`](Self::bounded) otherwise.
     pub const PLACES: usize = 1024;
     /// Bytes that one may have sent and this end keeps, until it has proved a key.
     pub const WINDOW: usize = 16 << 10;
@@ -68,6 +66,19 @@ impl<I: Copy + Ord + Debug> Strangers<I> {
     /// How long one among equals has for its key handshake: four round trips of 1.2 s, and a lost
     /// packet.
     pub const STAY: Duration = Duration::from_secs(6);
+
+    /// Returns a pool of `places`, at least one, where one among equals has `stay` before it may have to go.
+    pub const fn bounded(places: usize, stay: Duration) -> Self {
+        Self {
+            places,
+            stay,
+            by_age: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            networks: BTreeMap::new(),
+            crowds: BTreeSet::new(),
+            next: 0,
+        }
+    }
 
     /// Returns how many there are.
     pub fn len(&self) -> usize {
@@ -86,7 +97,7 @@ impl<I: Copy + Ord + Debug> Strangers<I> {
     pub fn make_room(&mut self, now: Instant, host: IpAddr) -> Result<Option<I>, NoRoom> {
         let Some((id, most, since)) = self.first_to_go() else { return Ok(None) };
         let own = self.networks.get(&Prefix::of(host)).map_or(0, BTreeSet::len);
-        if most <= own + 1 && now.since(since) < Self::STAY {
+        if most <= own + 1 && now.since(since) < self.stay {
             return Err(NoRoom);
         }
         self.leave(id);
@@ -96,7 +107,7 @@ impl<I: Copy + Ord + Debug> Strangers<I> {
     /// If all places are taken, the oldest of the networks with most places, how many that one has,
     /// and when it came.
     fn first_to_go(&self) -> Option<(I, usize, Instant)> {
-        let &(most, _) = self.crowds.last().filter(|_| self.len() >= Self::PLACES)?;
+        let &(most, _) = self.crowds.last().filter(|_| self.len() >= self.places)?;
         // Often it is the oldest of all.
         let is_crowd = |network: &Prefix| self.networks.get(network).map_or(0, BTreeSet::len) == most;
         let first = self.by_age.values().next().filter(|(_, network, _)| is_crowd(network));

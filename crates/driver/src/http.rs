@@ -3,28 +3,30 @@
 //!
 //! It answers GET only, a request for each connection, and has threads of its own: whoever reads
 //! slowly holds up nobody else. What strangers can cost is bounded: connections, bytes of a
-//! request, the time that it may take and that a reader may take nothing.
+//! request, the time that it may take and that a reader may take nothing. Nor do they hold places
+//! that others ask for (`places.rs`).
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is where sockets live")]
 
+mod places;
+
 use base64ct::{Base64, Encoding};
+pub use places::MOST_CONNECTIONS;
+use places::{Place, Places};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
-/// Connections at a time; more are turned away.
-pub const MOST_CONNECTIONS: usize = 32;
 /// Bytes of a request at most.
 const MOST_REQUEST: usize = 8 * 1024;
 /// A request has to be there after this.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time after which a reader that takes nothing is cut off.
 const STUCK: Duration = Duration::from_secs(10);
-/// A wrong password is answered after this time: some thirty guesses a second, as connections are bounded.
+/// A wrong password is answered after this time: eight guesses a second, as so many may wait.
 const PENANCE: Duration = Duration::from_secs(1);
 /// Interval of a message that finds readers that have gone, if nothing else is sent.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -45,8 +47,6 @@ pub enum Answer {
     Events(Receiver<Arc<str>>),
     /// There is nothing of that name.
     Nothing,
-    /// Not now: there are too many readers.
-    Busy,
 }
 
 /// Whom a server answers: what stands in a request's Host header. Else any web page could have a
@@ -117,7 +117,7 @@ struct Shared {
     site: Box<dyn Site>,
     hosts: Hosts,
     password: Option<Password>,
-    connections: AtomicUsize,
+    places: Arc<Places>,
 }
 
 impl Server {
@@ -135,7 +135,7 @@ impl Server {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
         let local = listener.local_addr()?;
-        let shared = Arc::new(Shared { site: Box::new(site), hosts, password, connections: AtomicUsize::new(0) });
+        let shared = Arc::new(Shared { site: Box::new(site), hosts, password, places: Arc::new(Places::new()) });
         std::thread::Builder::new().name("http".into()).spawn(move || {
             if begin() {
                 listener.incoming().for_each(|stream| take(&shared, stream));
@@ -156,22 +156,16 @@ fn take(shared: &Arc<Shared>, stream: io::Result<TcpStream>) {
         // Without descriptors there is nothing to do but to wait for some.
         return std::thread::sleep(Duration::from_millis(50));
     };
-    if shared.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-        shared.connections.fetch_sub(1, Ordering::Relaxed);
-        return;
-    }
-    let served = Arc::clone(shared);
-    let thread = std::thread::Builder::new().name("http-reader".into()).spawn(move || {
+    let Ok(place) = shared.places.enter(&stream) else { return };
+    let shared = Arc::clone(shared);
+    // Without a thread the place is free again, and the connection ends.
+    let _thread = std::thread::Builder::new().name("http-reader".into()).spawn(move || {
         // A reader that went away is no failure of ours.
-        let _gone = serve(&served, stream);
-        served.connections.fetch_sub(1, Ordering::Relaxed);
+        let _gone = serve(&shared, place, stream);
     });
-    if thread.is_err() {
-        shared.connections.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
-fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
+fn serve(shared: &Shared, mut place: Place, mut stream: TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(STUCK))?;
     let asked = match read_request(&mut stream)? {
         Ok(asked) => asked,
@@ -184,10 +178,13 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
         && !password.is_in(&asked.authorization)
     {
         // A browser asks first without.
-        if !asked.authorization.is_empty() {
-            std::thread::sleep(PENANCE);
+        if !asked.authorization.is_empty() && !place.repent(PENANCE) {
+            return Ok(());
         }
         return challenge(&mut stream);
+    }
+    if !place.read(shared.password.is_some()) {
+        return refuse(&mut stream, "503 Service Unavailable");
     }
     match shared.site.answer(asked.path.split('?').next().unwrap_or("/"), &asked.accept) {
         Answer::Document(kind, body) => {
@@ -199,7 +196,6 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
             send_events(&mut stream, &events)
         }
         Answer::Nothing => refuse(&mut stream, "404 Not Found"),
-        Answer::Busy => refuse(&mut stream, "503 Service Unavailable"),
     }
 }
 
@@ -376,18 +372,98 @@ mod tests {
         }
     }
 
-    #[test]
-    fn connections_that_say_nothing_are_bounded() {
+    fn server(password: Option<&str>) -> SocketAddr {
         let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), Vec::new());
-        let at = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, None, Two, || true).unwrap().local_addr();
-        let silent: Vec<_> = (0..MOST_CONNECTIONS).map(|_| TcpStream::connect(at).unwrap()).collect();
-        // They are accepted in order, so the next one is one too many.
-        assert_eq!(ask(at, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
-        drop(silent);
-        let end = Instant::now() + Duration::from_secs(20);
-        while !ask(at, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").starts_with("HTTP/1.1 200") {
-            assert!(Instant::now() < end, "the places of those who went are free again");
+        let password = password.map(|it| Password::new(it.into()));
+        let start = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, password, Forever, || true);
+        start.unwrap().local_addr()
+    }
+
+    const GET: &str = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const EVENTS: &str = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    /// A site with events of which none comes.
+    struct Forever;
+
+    impl Site for Forever {
+        fn answer(&self, path: &str, _: &str) -> Answer {
+            if path == "/" {
+                return Answer::Document("text/plain", Vec::new());
+            }
+            let (sender, events) = sync_channel(1);
+            // It goes on until the process ends.
+            std::mem::forget(sender);
+            Answer::Events(events)
         }
+    }
+
+    /// Connects and sends `request`.
+    fn begin(at: SocketAddr, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    /// Returns `true` if the other end has closed `stream`, which is waited for a while.
+    fn is_cut(stream: &mut TcpStream) -> bool {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        !matches!(stream.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn connections_that_say_nothing_are_bounded_and_hold_no_place_from_anybody() {
+        let at = server(None);
+        let mut silent: Vec<_> = (0..MOST_CONNECTIONS).map(|_| begin(at, "GET / HT")).collect();
+        for n in 0..200 {
+            let answer = ask(at, GET);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{n}: {answer}");
+            silent.push(begin(at, "G"));
+        }
+        let newest = silent.len() - MOST_CONNECTIONS;
+        assert!(silent[..newest].iter_mut().all(is_cut), "the oldest go");
+        let youngest = silent.last_mut().unwrap();
+        youngest.write_all(&GET.as_bytes()[1..]).unwrap();
+        let mut answer = String::new();
+        youngest.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    #[test]
+    fn those_who_read_without_end_make_room_and_none_of_them_for_who_is_refused() {
+        let at = server(None);
+        let mut readers: Vec<_> = (0..MOST_CONNECTIONS).map(|_| begin(at, EVENTS)).collect();
+        // Their headers are there, so that all of them have their places.
+        readers.iter_mut().for_each(|it| assert_eq!(it.read(&mut [0]).unwrap(), 1));
+        let end = Instant::now() + Duration::from_secs(20);
+        while !ask(at, GET).starts_with("HTTP/1.1 200") {
+            assert!(Instant::now() < end, "the oldest of one network has its time, and goes then");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn who_knows_the_password_waits_for_nobody_who_does_not() {
+        let at = server(Some("sesame"));
+        let with = |word: &str, path: &str| {
+            let word = Base64::encode_string(format!(":{word}").as_bytes());
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {word}\r\n\r\n")
+        };
+        let mut member = begin(at, &with("sesame", "/events"));
+        assert_eq!(member.read(&mut [0]).unwrap(), 1);
+        let guesses: Vec<_> = (0..2 * MOST_CONNECTIONS).map(|_| begin(at, &with("open", "/"))).collect();
+        assert!(ask(at, &with("sesame", "/")).starts_with("HTTP/1.1 200"));
+        let answers = guesses.into_iter().map(|mut it| {
+            let mut answer = String::new();
+            let _cut = it.read_to_string(&mut answer);
+            answer
+        });
+        let heard = answers.filter(|answer| answer.starts_with("HTTP/1.1 401")).count();
+        assert!(heard <= 16, "{heard} guesses in a second or two");
+        member.write_all(b"x").unwrap();
+        member.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let mut rest = Vec::new();
+        let still = member.read_to_end(&mut rest).unwrap_err();
+        assert_eq!(still.kind(), io::ErrorKind::WouldBlock, "it goes on");
     }
 
     #[test]
