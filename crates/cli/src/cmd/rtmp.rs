@@ -4,7 +4,7 @@
 use super::common;
 use crate::args::rtmp::{Key, Rtmp};
 use crate::failure::{Failure, Outcome};
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Instant, Rng, Strangers};
 use braidcast_gateway::rtmp::{Connection, Event, Remux, is_path};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
@@ -16,8 +16,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 const LISTENER: Token = Token(0);
-/// Connections at a time; one of them has the stream.
-const MOST: usize = 16;
+/// Connections at a time that do not have the stream.
+const MOST: usize = 64;
 /// What is read of one connection before the next one has its turn, in reads.
 const TURN: usize = 16;
 const READ: usize = 64 << 10;
@@ -56,6 +56,8 @@ pub(crate) struct RtmpInput {
     path: String,
     rng: Rng,
     peers: BTreeMap<usize, Peer>,
+    /// Those who do not publish.
+    strangers: Strangers<usize>,
     count: usize,
     publisher: Option<usize>,
     remux: Remux,
@@ -89,6 +91,7 @@ impl RtmpInput {
             path,
             rng: common::rng(None)?,
             peers: BTreeMap::new(),
+            strangers: Strangers::bounded(MOST, Duration::ZERO),
             count: 0,
             publisher: None,
             remux: Remux::new(),
@@ -115,8 +118,10 @@ impl RtmpInput {
             let Some(mut peer) = self.peers.remove(&id) else { continue };
             if self.serve(now, id, &mut peer) {
                 self.peers.insert(id, peer);
-            } else if self.publisher == Some(id) {
-                self.publisher = None;
+                continue;
+            }
+            self.strangers.leave(id);
+            if self.publisher.take_if(|it| *it == id).is_some() {
                 self.happened.push_back(Happened::Went(false));
             }
         }
@@ -130,19 +135,18 @@ impl RtmpInput {
                 self.callers = false;
                 return;
             };
+            let addr = SocketAddr::new(addr.ip().to_canonical(), addr.port());
+            // Without room, it may call again.
+            let Ok(goes) = self.strangers.make_room(now, addr.ip()) else { continue };
+            goes.into_iter().for_each(|id| _ = self.peers.remove(&id));
             self.count += 1;
             let id = self.count;
             if self.poll.registry().register(&mut socket, Token(id), Interest::READABLE | Interest::WRITABLE).is_err() {
                 continue;
             }
-            let addr = SocketAddr::new(addr.ip().to_canonical(), addr.port());
+            self.strangers.enter(now, addr.ip(), id);
             let machine = Connection::new(self.rng.fork());
             self.peers.insert(id, Peer { socket, machine, addr, heard: now, readable: true, unsent: Vec::new() });
-            // The oldest that does not publish makes room.
-            let oldest = self.peers.keys().copied().find(|it| self.publisher != Some(*it));
-            if let Some(oldest) = oldest.filter(|_| self.peers.len() > MOST) {
-                self.peers.remove(&oldest);
-            }
         }
     }
 
@@ -191,8 +195,10 @@ impl RtmpInput {
                     } else {
                         peer.machine.accept();
                         peer.heard = now;
+                        self.strangers.leave(id);
                         self.remux.restart();
-                        if self.publisher.replace(id).is_some() {
+                        if let Some(silent) = self.publisher.replace(id) {
+                            self.peers.remove(&silent);
                             self.happened.push_back(Happened::Went(false));
                         }
                         self.happened.push_back(Happened::Came(peer.addr));

@@ -11,6 +11,8 @@ pub(super) const OUR_SIZE: usize = 4096;
 const MESSAGE: usize = 8 << 20;
 /// Bytes of unfinished messages, at most.
 const HELD: usize = 16 << 20;
+/// The same of who may not publish yet, and says commands of at most 64 KiB only.
+const HELD_OF_STRANGER: usize = 128 << 10;
 /// Chunk streams, at most; encoders use four or five.
 const STREAMS: usize = 64;
 /// A timestamp field of this value is followed by four bytes with the real one.
@@ -53,6 +55,7 @@ pub(super) struct Chunks {
     /// Bytes of a header that is not whole.
     head: Vec<u8>,
     held: usize,
+    may_hold: usize,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +71,19 @@ struct Stream {
 
 impl Chunks {
     pub(super) const fn new() -> Self {
-        Self { size: FIRST_SIZE, streams: BTreeMap::new(), current: None, head: Vec::new(), held: 0 }
+        Self {
+            size: FIRST_SIZE,
+            streams: BTreeMap::new(),
+            current: None,
+            head: Vec::new(),
+            held: 0,
+            may_hold: HELD_OF_STRANGER,
+        }
+    }
+
+    /// The other end may publish, and its messages may be as long as frames.
+    pub(super) const fn trust(&mut self) {
+        self.may_hold = HELD;
     }
 
     /// The other end's chunks are of this size from now on.
@@ -113,7 +128,7 @@ impl Chunks {
     fn add(&mut self, id: u32, piece: &[u8]) -> Result<Option<Message>, WrongChunk> {
         let Some(stream) = self.streams.get_mut(&id) else { return Ok(None) };
         self.held += piece.len();
-        if self.held > HELD {
+        if self.held > self.may_hold {
             return Err(WrongChunk::TooLong);
         }
         stream.payload.extend_from_slice(piece);
@@ -322,6 +337,16 @@ mod tests {
         // Unfinished messages of 7 MB, of which only what came is held.
         assert_eq!(many(2, [0x6f, 0, 0], &mut chunks), Ok(()));
         assert!(chunks.held < 100_000);
+        // Nor is much held of who may not publish yet.
+        let long = [&[3, 0, 0, 0, 4, 0, 0, 9, 0, 0, 0, 0][..], &[0; 200_000]].concat();
+        for (trusted, expected) in [(false, Err(WrongChunk::TooLong)), (true, Ok(Vec::new()))] {
+            let mut chunks = Chunks::new();
+            chunks.set_size(0x7fff_ffff).unwrap();
+            if trusted {
+                chunks.trust();
+            }
+            assert_eq!(all(&mut chunks, &long, 1000), expected);
+        }
         let mut chunks = Chunks::new();
         let ids: Vec<u8> = (0..100_u8).flat_map(|id| [0, id, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0]).collect();
         assert_eq!(all(&mut chunks, &ids, 1000).map(|_| ()), Err(WrongChunk::TooMany));

@@ -253,6 +253,7 @@ impl Connection {
     /// The stream that it asked for may come.
     pub fn accept(&mut self) {
         self.publishes = true;
+        self.chunks.trust();
         self.say(4, &[&[0, 0][..], &STREAM.to_be_bytes()].concat());
         self.status("status", "NetStream.Publish.Start", "go on");
     }
