@@ -8,7 +8,7 @@ use braidcast_sctp::wire::chunk::{Abort, CookieEcho, Data, IData, Shutdown, Shut
 use braidcast_sctp::wire::param::kind as parameter;
 use braidcast_sctp::wire::{self, Causes, Chunk, Header, Packet};
 use braidcast_session::{Event, ReceiverOptions, SenderOptions};
-use braidcast_sim::link::LinkModel;
+use braidcast_sim::link::{LinkModel, Loss, Reorder, ReorderHow};
 use braidcast_sim::{NodeId, TapAction};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -339,12 +339,23 @@ fn links() -> [LinkModel; PATHS] {
     [LinkModel::wire(20_000_000, ms(15)), LinkModel::wire(10_000_000, ms(40))]
 }
 
-/// A stream of `seconds`, under siege from before its handshake to its end.
-fn all_of_it_is_on_time(seconds: u64) {
+/// With somebody in between, who loses, holds, repeats and changes single packets in both directions.
+fn meddled() -> [LinkModel; PATHS] {
+    links().map(|link| LinkModel {
+        loss: Loss::Uniform(0.01),
+        reorder: Reorder { share: 0.02, how: ReorderHow::Late(ms(30)) },
+        duplicate: 0.01,
+        corrupt: 0.01,
+        ..link
+    })
+}
+
+/// A stream of `seconds` over `links`, under siege from before its handshake to its end.
+fn all_of_it_is_on_time(seconds: u64, links: &[LinkModel; PATHS]) {
     let (send, receive) = ends();
     let latency = send.latency;
     let units = camera(seconds);
-    let mut scene = Scene::new(send, receive, units.clone(), &links());
+    let mut scene = Scene::new(send, receive, units.clone(), links);
     let mut siege = Siege::prepared(&mut scene);
     for number in 0.. {
         let at = number * ROUND;
@@ -384,10 +395,18 @@ fn all_of_it_is_on_time(seconds: u64) {
 }
 
 /// 8 s, with a fade of each sort, or as long as SIEGE_SECONDS says: `make more-siege` takes ten minutes.
+fn seconds() -> u64 {
+    std::env::var("SIEGE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
+}
+
 #[test]
 fn a_keyed_stream_under_all_attacks_at_once_is_on_time() {
-    let seconds = std::env::var("SIEGE_SECONDS").ok().and_then(|text| text.parse().ok());
-    all_of_it_is_on_time(seconds.unwrap_or(8));
+    all_of_it_is_on_time(seconds(), &links());
+}
+
+#[test]
+fn and_with_somebody_in_between_who_loses_holds_repeats_and_changes_packets() {
+    all_of_it_is_on_time(seconds(), &meddled());
 }
 
 /// What somebody on the first of two networks answers to each INIT that it sees there.
