@@ -37,6 +37,9 @@ A camera's RTP and RTCP:
 Audio and video of a call, audio first:
   there:  braidcast tunnel server 9000 --forward 127.0.0.1:5004,127.0.0.1:5006
   here:   braidcast tunnel client --to there.example:9000 --listen 5004/audio,5006/video/300ms
+The same, where only the end with the camera can be reached:
+  there:  braidcast tunnel server --from here.example:9000 --forward 127.0.0.1:5004,127.0.0.1:5005
+  here:   braidcast tunnel client --at 9000 --listen 5004,5005
 WireGuard over two networks at once, every packet late after 200 ms:
   there:  braidcast tunnel server 9000 --over sctp --forward 127.0.0.1:51820 --deadline 51820=200ms
   here:   braidcast tunnel client --over sctp --to there.example:9000 --via wlan0,wwan0 --listen 51820 \\
@@ -60,8 +63,16 @@ pub(crate) enum TunnelCommand {
 pub(crate) struct TunnelServerArgs {
     /// Address to listen for clients at: PORT or :PORT for every address of this machine, or
     /// ADDR:PORT; several with commas
-    #[arg(value_name = "LISTEN", value_parser = values::listen)]
-    pub(crate) at: Listen,
+    #[arg(value_name = "LISTEN", value_parser = values::listen, required_unless_present = "from")]
+    pub(crate) at: Option<Listen>,
+    /// Call the client that waits there (`tunnel client --at`) in place of listening. With --over sctp several with
+    /// commas, or repeated, are as many paths
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with_all = ["at", "authorized"], help_heading = "Paths")]
+    pub(crate) from: Vec<Remote>,
+    /// Networks to call from, with --from: interfaces or local addresses. With --over sctp several, with commas or
+    /// repeated, are as many paths [default: as the system routes]
+    #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, conflicts_with = "at", help_heading = "Paths")]
+    pub(crate) via: Vec<Via>,
     #[command(flatten)]
     pub(crate) ends: TunnelEndArgs,
     /// Accept only the clients in this file. Each line has a fingerprint (with --cert also
@@ -75,8 +86,11 @@ pub(crate) struct TunnelServerArgs {
 #[derive(Args, Debug)]
 pub(crate) struct TunnelClientArgs {
     /// Address of `braidcast tunnel server`; with --over sctp several with commas, or repeated, are as many paths
-    #[arg(long, required = true, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, help_heading = "Paths")]
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, required_unless_present = "at", help_heading = "Paths")]
     pub(crate) to: Vec<Remote>,
+    /// Wait here for a server that calls (`tunnel server --from`) in place of calling it. Written as LISTEN there
+    #[arg(long, value_name = "LISTEN", value_parser = values::listen, conflicts_with_all = ["to", "via"], help_heading = "Paths")]
+    pub(crate) at: Option<Listen>,
     /// Networks to send from: interfaces or local addresses. With --over sctp several, with commas or repeated, are as
     /// many paths [default: as the system routes]
     #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, help_heading = "Paths")]

@@ -129,6 +129,34 @@ fn applications_behind_the_server_can_begin_too() {
     interrupted(server);
 }
 
+/// Who dials and who has the application that begins are two separate choices.
+#[test]
+fn a_server_calls_a_client_that_waits() {
+    for (over, networks) in [("dccp", 1), ("sctp", 2)] {
+        let (dir, [at, other, entrance]) = (tempfile::tempdir().unwrap(), free_ports());
+        let (dir, there) = (dir.path(), answering("there "));
+        let places = [at, other].map(|port| format!("127.0.0.1:{port}"))[..networks].join(",");
+        let key = format!("--over {over} --key open-sesame-2026");
+        let client = format!("tunnel client --at {places} --listen {entrance} {key} --json");
+        let client = Running::start(dir, &client).wait_for("waiting for a server at");
+        let server = format!("tunnel server --from {places} --forward 127.0.0.1:{there} {key} --json");
+        let server = Running::start(dir, &server).wait_for("calling");
+        let asking = Asking::at(entrance);
+        asking.hears("one", "there one");
+        // The end that waits is started anew, and is called again.
+        let (_, document) = interrupted(client);
+        assert_eq!(document["ends"][0]["flows"][0]["opened_here"], true, "{document}");
+        let client = format!("tunnel client --at {places} --listen {entrance} {key}");
+        let client = Running::start(dir, &client).wait_for("connected with");
+        asking.hears("two", "there two");
+        let (ran, document) = interrupted(server);
+        assert!(ran.stderr.contains("trying again"), "{}", ran.stderr);
+        let end = &document["ends"][0];
+        assert_eq!((&end["connections"], &end["security"]["authenticated"]), (&2.into(), &true.into()), "{document}");
+        client.kill();
+    }
+}
+
 #[test]
 fn over_sctp_a_tunnel_takes_two_networks_and_goes_on_over_one() {
     let (dir, [at, one, two, entrance]) = (tempfile::tempdir().unwrap(), free_ports());

@@ -122,6 +122,17 @@ fn a_tunnel_takes_only_what_its_queues_can_do() {
 }
 
 #[test]
+fn an_end_of_a_tunnel_dials_or_is_called() {
+    refused("tunnel client --listen 1", &["--to <HOST:PORT>"]);
+    refused("tunnel client --at 9000 --to a:1 --listen 1", &["--at <LISTEN>", "cannot be used with"]);
+    refused("tunnel client --at 9000 --via 127.0.0.1 --listen 1", &["--at <LISTEN>", "cannot be used with"]);
+    refused("tunnel server --forward a:1", &["<LISTEN>"]);
+    refused("tunnel server 9000 --from a:1 --forward a:1", &["--from <HOST:PORT>", "cannot be used with"]);
+    refused("tunnel server --from a:1 --authorized list --forward a:1", &["--from <HOST:PORT>", "cannot be used with"]);
+    refused("tunnel server --from a:1,b:1 --forward a:1", &["DCCP uses one path, and 2 were given", "one --from"]);
+}
+
+#[test]
 fn an_end_of_a_measurement_dials_or_is_called() {
     refused("perf client", &["<HOST:PORT>"]);
     refused("perf client a:1 --at 9000", &["--at <LISTEN>", "cannot be used with"]);

@@ -2,9 +2,10 @@
 
 mod clients;
 mod figures;
+mod options;
 mod report;
 
-use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
+use super::dccp::PORT_IN_UDP;
 use super::links::{Change, Links};
 use super::probe::Probe;
 use super::rates::{Rates, Told};
@@ -13,7 +14,8 @@ use super::security::Security;
 use super::watch::{Carried, Watch};
 use super::{common, named};
 use crate::args::dccp;
-use crate::args::values::{Entrance, Exit, Over};
+use crate::args::values::{Entrance, Exit, Listen, Over, Remote};
+use crate::args::via::Via;
 use crate::args::{Common, TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::json;
@@ -21,21 +23,21 @@ use crate::out::live::Live;
 use crate::out::units;
 use crate::process;
 use braidcast_core::{Instant, Machine, Route, SocketId};
-use braidcast_dccp::{Options, ReorderOptions, Wanted};
+use braidcast_dccp::{Options, Wanted};
 use braidcast_driver::{Bind, Carrier, Driver, SocketPool, Wake};
 use braidcast_session::Redundancy;
-use braidcast_session::tunnel::{Class, Farewell, LinkId, SctpOptions, Settings, Tunnel, TunnelEvent};
+use braidcast_session::tunnel::{Farewell, LinkId, SctpOptions, Settings, Tunnel, TunnelEvent};
 use clients::Clients;
 use figures::Meter;
+use options::{check_deadlines, options, with_deadline};
 use report::{LinkLine, Sight};
 use serde::Serialize;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 /// How long the other end has to agree to the end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Time of unanswered requests after which a client begins anew, with pauses that are short again.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Serialize)]
 struct Document {
@@ -45,6 +47,7 @@ struct Document {
 
 /// A tunnel at work.
 struct Work {
+    side: Side,
     driver: Driver,
     live: Live,
     watch: Watch,
@@ -61,7 +64,7 @@ struct Work {
     clients: Option<Clients>,
     /// When a line of it may have come to its last day.
     look_at: Instant,
-    /// A client's path, or paths.
+    /// The path, or paths, of the end that calls.
     links: Option<Links>,
     /// There was a path.
     dialed: bool,
@@ -74,147 +77,120 @@ struct Work {
     end: Option<Instant>,
 }
 
-pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
-    match &args.command {
-        TunnelCommand::Server(args) => serve(args, common),
-        TunnelCommand::Client(args) => connect(args, common),
+/// Which end this is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    /// The command, for its document.
+    const fn command(self) -> &'static str {
+        match self {
+            Self::Client => "tunnel client",
+            Self::Server => "tunnel server",
+        }
+    }
+
+    /// The command at the other end, if that one waits to be called.
+    const fn other(self) -> &'static str {
+        match self {
+            Self::Client => "tunnel server",
+            Self::Server => "tunnel client --at PORT",
+        }
+    }
+
+    /// Who comes, if it waits.
+    const fn newcomer(self) -> &'static str {
+        match self {
+            Self::Client => "a server",
+            Self::Server => "a client",
+        }
+    }
+
+    /// Whom it waits for, if it does.
+    const fn awaited(self) -> &'static str {
+        match self {
+            Self::Client => "a server",
+            Self::Server => "clients",
+        }
     }
 }
 
-fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
-    let mut options = options(&args.ends, args.authorized.is_some())?;
-    options.ccids = args.ends.ccid.unwrap_or_else(dccp::congestion_by_default).preferred().ccids;
+pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
+    match &args.command {
+        TunnelCommand::Server(TunnelServerArgs { at, from, via, ends, authorized }) => match at {
+            Some(at) => wait(Side::Server, at, ends, authorized.as_deref(), common),
+            None => call(Side::Server, from, via, ends, common),
+        },
+        TunnelCommand::Client(TunnelClientArgs { to, at, via, ends }) => match at {
+            Some(at) => wait(Side::Client, at, ends, None, common),
+            None => call(Side::Client, to, via, ends, common),
+        },
+    }
+}
+
+/// The end that listens.
+fn wait(side: Side, at: &Listen, ends: &TunnelEndArgs, authorized: Option<&Path>, common: &Common) -> Outcome {
+    let mut options = options(ends, authorized.is_some())?;
+    options.ccids = ends.ccid.unwrap_or_else(dccp::congestion_by_default).preferred().ccids;
     // More than clients at once, so that each newcomer gets in, and who was silent longest goes.
     options.max_connections = 2 * Settings::default().clients;
-    let mut work = Work::new(&args.ends, options, None, common)?;
-    if let Some(path) = &args.authorized {
+    let mut work = Work::new(side, ends, options, None, common)?;
+    if let Some(path) = authorized {
         work.clients = Some(Clients::read(path, work.security.is_certified())?);
         work.admit_clients()?;
         work.driver.reload_on_hangup();
     }
-    for place in &args.at.0 {
-        let socket = work.bind(&place.bind(), "choose another LISTEN")?;
+    let fix = if side == Side::Server { "choose another LISTEN" } else { "choose another --at" };
+    for place in &at.0 {
+        let socket = work.bind(&place.bind(), fix)?;
         work.tunnel.serve(socket, work.port()).map_err(|e| {
             Failure::new(format!("cannot listen at DCCP port {PORT_IN_UDP}: {e}"), "please report this as a bug")
         })?;
-        work.live.note(format!("waiting for clients at {}", work.name(socket)));
+        work.live.note(format!("waiting for {} at {}", side.awaited(), work.name(socket)));
     }
-    work.open_entrances(&args.ends)?;
+    work.open_entrances(ends)?;
     process::drop_privileges()?;
-    work.run(common, "tunnel server")
+    work.run(common)
 }
 
-fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
-    let plans = named::unlimited(&args.via, &args.to, "a tunnel has no limit by path")?;
-    if args.ends.over == Over::Dccp && plans.len() > 1 {
+/// The end that dials.
+fn call(side: Side, to: &[Remote], via: &[Via], ends: &TunnelEndArgs, common: &Common) -> Outcome {
+    let plans = named::unlimited(via, to, "a tunnel has no limit by path")?;
+    if ends.over == Over::Dccp && plans.len() > 1 {
+        let flag = if side == Side::Client { "--to" } else { "--from" };
         return Err(Failure::usage(
             format!("DCCP uses one path, and {} were given", plans.len()),
-            "give --over sctp at both ends, or one --to and one --via",
+            format!("give --over sctp at both ends, or one {flag} and one --via"),
         ));
     }
-    let names: Vec<String> = args.to.iter().map(ToString::to_string).collect();
-    let mut work = Work::new(&args.ends, options(&args.ends, false)?, Some(&names), common)?;
-    work.open_entrances(&args.ends)?;
+    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
+    let mut work = Work::new(side, ends, options(ends, false)?, Some(&names), common)?;
+    work.open_entrances(ends)?;
     let mut links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
-    if args.ends.over == Over::Dccp {
+    if ends.over == Over::Dccp {
         links.try_one_by_one();
     }
     let routes = links.routes();
-    work.live.note(format!("connecting to {}", names.join(", ")));
+    let what = if side == Side::Client { "connecting to" } else { "calling" };
+    work.live.note(format!("{what} {}", names.join(", ")));
     work.links = Some(links);
     routes.into_iter().for_each(|route| work.join(route));
     process::drop_privileges()?;
-    work.run(common, "tunnel client")
-}
-
-/// What DCCP is told; refuses what does not go together. `by_key`: a list of keys may say what is to be carried where.
-fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
-    if args.listen.is_empty() && args.forward.is_empty() && !by_key {
-        return Err(Failure::usage(
-            "there is nothing to carry",
-            "give --listen PORT for applications here that send, or --forward HOST:PORT for those that wait",
-        ));
-    }
-    refuse_what_the_other_has(args)?;
-    let ccid = args.ccid.unwrap_or_else(dccp::congestion_by_default);
-    let mut options = ccid.options();
-    let needs_rate = [
-        ("--faster-restart", args.faster_restart),
-        ("--reorder", args.reorder.is_some()),
-        ("--min-rate", args.min_rate.is_some()),
-        ("--max-rate", args.max_rate.is_some()),
-        ("--max-loss", args.max_loss.is_some()),
-        ("--rate-report", args.rates.rate_report.is_some()),
-    ];
-    if let Some((flag, _)) = needs_rate.iter().find(|(_, given)| *given && !is_rate_based(&options)) {
-        return Err(Failure::usage(
-            format!("{flag} has no effect with {ccid}, which has no rate"),
-            "give --ccid ccid3 or ccid4",
-        ));
-    }
-    if let (Some(min), Some(max)) = (args.min_rate, args.max_rate)
-        && min > max
-    {
-        return Err(Failure::usage("--min-rate is more than --max-rate", "give a lower --min-rate"));
-    }
-    options.tfrc.faster_restart = args.faster_restart;
-    options.reorder = args.reorder.map(ReorderOptions::new);
-    options.max_packet = usize::from(args.mtu) - IPV6_AND_UDP;
-    options.request_timeout = CONNECT_TIMEOUT;
-    Ok(options)
-}
-
-/// Flags of one protocol say nothing of the other.
-fn refuse_what_the_other_has(args: &TunnelEndArgs) -> Outcome {
-    let (flags, other) = match args.over {
-        Over::Dccp => (
-            vec![("--fec", args.fec.is_some()), ("--scheduler", args.scheduler.is_some()), ("--cc", args.cc.is_some())],
-            Over::Sctp,
-        ),
-        Over::Sctp => (
-            vec![
-                ("--ccid", args.ccid.is_some()),
-                ("--faster-restart", args.faster_restart),
-                ("--reorder", args.reorder.is_some()),
-                ("--min-rate", args.min_rate.is_some()),
-                ("--max-rate", args.max_rate.is_some()),
-                ("--max-loss", args.max_loss.is_some()),
-                ("--one-way-delay", args.one_way_delay.is_some()),
-                ("--probe", args.probe.is_some()),
-            ],
-            Over::Dccp,
-        ),
-    };
-    match flags.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::usage(
-            format!("{flag} is for --over {other}, and this tunnel goes over {}", args.over),
-            format!("leave out {flag}, or give --over {other} at both ends"),
-        )),
-        None => Ok(()),
-    }
-}
-
-/// What was said of a port, with the deadline that was given apart.
-fn with_deadline(args: &TunnelEndArgs, port: u16, class: Class) -> Class {
-    let given = args.deadline.iter().find(|it| it.port == port).map(|it| it.time);
-    Class { lifetime: given.or(class.lifetime), ..class }
-}
-
-/// A deadline for a port that is not there is a slip.
-fn check_deadlines(args: &TunnelEndArgs) -> Outcome {
-    let known = |port| args.listen.iter().any(|it| it.port == port) || args.forward.iter().any(|it| it.to.port == port);
-    match args.deadline.iter().find(|it| !known(it.port)) {
-        Some(it) => Err(Failure::usage(
-            format!("--deadline names port {}, which neither --listen nor --forward has", it.port),
-            "give the port of an application at this end",
-        )),
-        None => Ok(()),
-    }
+    work.run(common)
 }
 
 impl Work {
-    /// With `names` it connects to who is called so.
-    fn new(args: &TunnelEndArgs, options: Options, names: Option<&[String]>, common: &Common) -> Outcome<Self> {
+    /// With `names` it calls who is called so.
+    fn new(
+        side: Side,
+        args: &TunnelEndArgs,
+        options: Options,
+        names: Option<&[String]>,
+        common: &Common,
+    ) -> Outcome<Self> {
         let mut driver = common::driver()?;
         let live = Live::new(common.quiet);
         let protocol = if args.over == Over::Dccp { Carried::Dccp } else { Carried::Sctp };
@@ -262,6 +238,7 @@ impl Work {
             }
         };
         Ok(Self {
+            side,
             driver,
             live,
             watch,
@@ -320,7 +297,7 @@ impl Work {
     }
 
     /// Runs until Ctrl-C, and then until the other ends know.
-    fn run(mut self, common: &Common, command: &str) -> Outcome {
+    fn run(mut self, common: &Common) -> Outcome {
         while self.end.is_none_or(|end| self.driver.now() < end && !self.tunnel.is_closed()) {
             self.look_at_days();
             let look = self.clients.is_some().then_some(self.look_at);
@@ -354,7 +331,7 @@ impl Work {
         self.driver.drive(&mut self.tunnel, Some(now)).map_err(|e| common::broken(&e))?;
         self.watch.finish(&self.live);
         self.rates.finish(&self.live);
-        self.finish(common, command)
+        self.finish(common)
     }
 
     fn tell_figures(&mut self, now: Instant) {
@@ -393,7 +370,7 @@ impl Work {
                 let now = self.driver.now();
                 let over = self.clients.as_ref().and_then(|list| list.is_over(&reason.to_string()));
                 let why = over.unwrap_or_else(|| reason.to_string());
-                self.live.warn_rarely(now, format!("a client was turned away: {why}"));
+                self.live.warn_rarely(now, format!("{} was turned away: {why}", self.side.newcomer()));
             }
             TunnelEvent::Disconnected(link, reason) => {
                 let now = self.driver.now();
@@ -470,7 +447,8 @@ impl Work {
             (true, _) => format!(" ({})", self.security.hint(&reason.to_string())),
             (false, true) => String::new(),
             (false, false) => {
-                format!(" (does `braidcast tunnel server --over {}` run there, and does UDP reach it?)", self.over)
+                let other = self.side.other();
+                format!(" (does `braidcast {other} --over {}` run there, and does UDP reach it?)", self.over)
             }
         };
         match (&self.links, self.end) {
@@ -544,19 +522,19 @@ impl Work {
         let headline = "Ctrl-C ends. Figures of flows are of the last seconds.";
         let alone = self.links.is_some() && self.tunnel.links().all(|(_, link)| !link.connected);
         let line = match alone {
-            true => format!("not connected: no `braidcast tunnel server --over {}` answers", self.over),
+            true => format!("not connected: no `braidcast {} --over {}` answers", self.side.other(), self.over),
             false => self.sight.line(now, &self.tunnel),
         };
         self.live.show(&line, headline, &format!("{ends}\n\n{flows}"));
     }
 
-    fn finish(mut self, common: &Common, command: &str) -> Outcome {
+    fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
         self.probe.as_ref().map_or(Ok(()), Probe::finish)?;
         let now = self.driver.now();
         if common.json {
             let ends = self.sight.document(now, &self.tunnel);
-            return json::print(command, &Document { seconds: json::round(now.as_secs_f64()), ends });
+            return json::print(self.side.command(), &Document { seconds: json::round(now.as_secs_f64()), ends });
         }
         if !common.quiet {
             say!("{}", self.sight.ends(now, &self.tunnel, self.live.style()));
