@@ -87,10 +87,14 @@ impl Path {
     /// From an answer to the next heartbeat (RFC 9260 §8.3).
     pub(super) fn heartbeat_pause(&self) -> Duration {
         let paths = &self.options.paths;
-        if !paths.heartbeat_jitter {
-            return paths.heartbeat_interval;
-        }
-        self.rtt.rto() + paths.heartbeat_interval.mul_f64(self.heartbeats.jitter())
+        let pause = match paths.heartbeat_jitter {
+            false => paths.heartbeat_interval,
+            true => self.rtt.rto() + paths.heartbeat_interval.mul_f64(self.heartbeats.jitter()),
+        };
+        // Three are asked within the time after which silence ends the association: an end that only receives hears
+        // no other answer.
+        let patience = self.options.timers.give_up.map(|it| (it / 3).max(self.rtt.srtt().unwrap_or_default()));
+        pause.min(patience.unwrap_or(Duration::MAX))
     }
 
     /// After which a path that does not answer is asked again, though what it was asked may still be answered.

@@ -379,6 +379,26 @@ fn with_all_paths_dead_the_association_ends_in_bounded_time() {
     }
 }
 
+/// Nothing but heartbeats is answered to an end that only receives, or where both are silent.
+#[test]
+fn an_end_that_gives_up_soon_asks_often_enough_to_know() {
+    for (rate, patience) in [(Options::live(), 400), (Options::live(), 1000), (Options::default(), 2000)] {
+        let options = rate.with(|it| it.timers.give_up = Some(ms(patience)));
+        let mut pair = Pair::connected(&options, vec![good(), good()]);
+        for busy in [true, false] {
+            for _ in 0..100 {
+                if busy {
+                    pair.client_send(&pattern(1000, 1), SendOptions::default());
+                }
+                pair.run(ms(100));
+            }
+            let over = |events: &[Event]| events.iter().any(|event| matches!(event, Event::Closed(_)));
+            let ends = [&pair.client_events, &pair.server_events];
+            assert!(!ends.into_iter().any(|it| over(it)), "{patience} ms, busy: {busy}: {ends:?}");
+        }
+    }
+}
+
 #[test]
 fn the_mtu_of_a_path_is_found_and_bulk_flows() {
     let narrow = LinkModel { mtu: 1400, ..link(10, 15) };
