@@ -243,15 +243,19 @@ fn u24(reader: &mut Reader<'_>) -> Result<u32, Truncated> {
 /// Appends a message in chunks of [`OUR_SIZE`] to `buf`; those before that size is told are shorter than 128 bytes.
 pub(super) fn write(id: u8, message: &Message, buf: &mut Vec<u8>) {
     let length = (message.payload.len() as u32).to_be_bytes();
+    // From 4.66 h on each chunk has the time in four bytes of its own (§5.3.1.3).
+    let extended = (message.time >= EXTENDED).then(|| message.time.to_be_bytes());
     let mut w = Writer::new(buf);
     w.u8(id);
-    w.bytes(&message.time.min(EXTENDED - 1).to_be_bytes()[1..]);
+    w.bytes(&message.time.min(EXTENDED).to_be_bytes()[1..]);
     w.bytes(&length[1..]);
     w.u8(message.kind);
     w.bytes(&message.stream.to_le_bytes());
+    buf.extend(extended.into_iter().flatten());
     for (nth, piece) in message.payload.chunks(OUR_SIZE).enumerate() {
         if nth > 0 {
             buf.push(0xc0 | id);
+            buf.extend(extended.into_iter().flatten());
         }
         buf.extend_from_slice(piece);
     }
@@ -303,6 +307,18 @@ mod tests {
         let got = all(&mut Chunks::new(), &bytes, 3).unwrap();
         let times: Vec<_> = got.iter().map(|it| (it.kind, it.time, it.payload.len())).collect();
         assert_eq!(times, [(8, 11, 2), (9, 10, 200), (9, 50, 1), (9, 90, 1)]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_whatever_its_time() {
+        for time in [0, 1, EXTENDED - 1, EXTENDED, EXTENDED + 1, u32::MAX] {
+            let message = message(9, time, vec![5; 10_000]);
+            let mut bytes = Vec::new();
+            write(6, &message, &mut bytes);
+            let mut chunks = Chunks::new();
+            chunks.set_size(OUR_SIZE as u32).unwrap();
+            assert_eq!(all(&mut chunks, &bytes, 777).unwrap(), [message]);
+        }
     }
 
     #[test]

@@ -8,9 +8,9 @@ use sha1::Sha1;
 use std::collections::VecDeque;
 
 /// The first byte of each end.
-const VERSION: u8 = 3;
+pub(super) const VERSION: u8 = 3;
 /// Bytes of the handshake's other parts (§5.2).
-const PART: usize = 1536;
+pub(super) const PART: usize = 1536;
 /// Bytes after which an end wants to hear that they came, in each direction (§5.4.4).
 const WINDOW: u32 = 2_500_000;
 /// Commands before a stream is published, at most; encoders send five.

@@ -4,5 +4,6 @@ mod bonded;
 mod common;
 mod handshake;
 mod media;
+mod published;
 mod rtmp;
 mod strangers;
