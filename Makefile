@@ -96,8 +96,8 @@ test-steps:
 	$(call step,building the tests)
 	cargo test --locked --workspace --no-run --quiet
 	@rm -f "$(BRAIDCAST_PEERS)"
-	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build guest fuzz-smoke' '$(MAKE) --no-print-directory unit'
-	@$(MAKE) --no-print-directory new-cases plugin-test count
+	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build guest fuzz-smoke' '$(MAKE) --no-print-directory unit new-cases'
+	@$(MAKE) --no-print-directory plugin-test count
 	@tools/peers.sh "$(BRAIDCAST_PEERS)"
 	$(call step,all passed)
 

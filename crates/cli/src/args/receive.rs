@@ -37,6 +37,7 @@ Examples:
   braidcast receive 9000 --accept cam1=one.ts --accept cam2=udp://127.0.0.1:5002 --keep
   braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep
   braidcast receive 9000,srtla://:5000?latency=1500ms show.ts
+  braidcast receive 9000 rtmps://live.example/app/@stream.key show.ts --keep
   braidcast receive --from camera.example:9000 --via wlan0,wwan0 show.ts
   braidcast receive --relay relay.example:9000 show.ts
   braidcast receive 9000 --serve 9001 --keep
@@ -46,8 +47,9 @@ pub(crate) struct ReceiveArgs {
     /// srtla://:PORT (phones that bond), rtp://:PORT or rtmp://:PORT/APP/KEY for who speaks that; several with commas
     #[arg(value_name = "LISTEN", value_parser = first, required_unless_present_any = ["from", "relay"])]
     pub(crate) listen: Option<First>,
-    /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, or srt://:PORT
-    /// for who calls; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S
+    /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, srt://:PORT
+    /// for who calls, or rtmp://HOST/APP/KEY or rtmps://HOST/APP/KEY (KEY or @FILE) to publish it on a server; each of
+    /// several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S
     /// are the time when it begins
     #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from", "relay", "serve"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,

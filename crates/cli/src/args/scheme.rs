@@ -29,6 +29,10 @@ pub(super) fn check_media(text: &str) -> Result<(), String> {
         let ours = OURS.into_iter().find(|it| it.eq_ignore_ascii_case(scheme));
         return Err(match ours {
             Some(ours) => format!("did you mean {ours}://{rest}?"),
+            None if scheme.to_ascii_lowercase().starts_with("rtmp") => format!(
+                "{scheme}:// is an OUTPUT of `receive`, or the address of an encoder in its LISTEN (`receive \
+                 9000,rtmp://:1935/live/KEY show.ts`)"
+            ),
             None => format!(
                 "{scheme}:// is not supported: use a FILE, -, udp://HOST:PORT or srt://HOST:PORT (ffmpeg can turn \
                  {scheme}:// into any of them)"
@@ -110,7 +114,7 @@ mod tests {
             assert_eq!(said(text), format!("'{text}' is not a FILE: did you mean udp://{text}?"));
         }
         assert_eq!(said("file:///tmp/x.ts"), "a FILE has no scheme: write /tmp/x.ts");
-        assert!(said("rtmp:host/app").contains("rtmp:// is not supported"));
+        assert!(said("rtmp:host/app").contains("rtmp:// is an OUTPUT of `receive`"));
         for text in ["a:b.ts", "show-12:30.ts", "C:clip.ts", "./udp:1", "x.ts"] {
             assert!(check_media(text).is_ok(), "{text}");
         }

@@ -3,6 +3,7 @@
 pub(crate) use super::listen::{Listen, Place, listen};
 use super::media::{Direction, UdpMedia, udp};
 use super::neighbour::{Neighbour, srt};
+use super::rtmp::{Publish, publish};
 use super::scheme;
 use braidcast_dccp::Method;
 use braidcast_mpath::SchedulerKind;
@@ -147,6 +148,8 @@ pub(crate) enum Output {
     Udp(UdpMedia),
     /// A neighbour that takes it.
     Neighbour(Box<Neighbour>),
+    /// A server that it is published to by RTMP.
+    Publish(Box<Publish>),
 }
 
 /// A stream that is taken by its name, and where it goes.
@@ -215,6 +218,7 @@ impl fmt::Display for Output {
             Self::Stdout => write!(f, "stdout"),
             Self::Udp(media) => write!(f, "{media}"),
             Self::Neighbour(neighbour) => write!(f, "{neighbour}"),
+            Self::Publish(publish) => write!(f, "{publish}"),
         }
     }
 }
@@ -427,8 +431,11 @@ pub(crate) fn input(text: &str) -> Result<Input, String> {
     }
 }
 
-/// `FILE`, `-`, `udp://HOST:PORT` or `srt://HOST:PORT`.
+/// `FILE`, `-`, `udp://HOST:PORT`, `srt://HOST:PORT` or `rtmp://HOST/APP/KEY`.
 pub(crate) fn output(text: &str) -> Result<Output, String> {
+    if let Some(publish) = publish(text) {
+        return publish.map(Box::new).map(Output::Publish);
+    }
     if let Some(neighbour) = srt(text) {
         return match neighbour? {
             neighbour if neighbour.bonded => Err("srtla:// is for inputs: write srt://HOST:PORT".into()),
@@ -576,7 +583,7 @@ mod tests {
         assert_eq!(input("-"), Ok(Input::Stdin));
         assert_eq!(input("a:b.ts"), Ok(Input::File("a:b.ts".into())));
         assert_eq!(input("udp://@:5000?pkt_size=1316").map(|i| i.to_string()), Ok("udp://0.0.0.0:5000".into()));
-        assert!(input("rtmp://host/app").unwrap_err().contains("rtmp:// is not supported"));
+        assert!(input("rtmp://host/app").unwrap_err().contains("rtmp:// is an OUTPUT of `receive`"));
         assert_eq!(input("srt://host:9000").map(|i| i.to_string()), Ok("srt://host:9000".into()));
         assert!(output("udp://host").unwrap_err().contains("port is missing"));
     }

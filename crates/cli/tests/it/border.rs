@@ -136,13 +136,23 @@ fn names_of_encoders_and_of_our_senders_go_where_each_belongs() {
 }
 
 /// A hash of each decoded frame of the first stream of this kind, `v` or `a`.
-fn frames(file: &Path, kind: &str) -> Vec<String> {
+pub(crate) fn frames(file: &Path, kind: &str) -> Vec<String> {
     let map = format!("0:{kind}:0");
     let args = ["-nostdin", "-v", "error", "-i"];
+    hashes(Command::new("ffmpeg").args(args).arg(file).args(["-map", &map, "-f", "framemd5", "-"]))
+}
+
+/// The same of audio as it is coded: what a decoder makes of it depends on all that came before.
+pub(crate) fn coded_sound(file: &Path) -> Vec<String> {
     let mut command = Command::new("ffmpeg");
-    let out = command.args(args).arg(file).args(["-map", &map, "-f", "framemd5", "-"]).output().unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let hash = |line: &str| line.rsplit(',').next().unwrap_or_default().trim().to_owned();
+    command.args(["-nostdin", "-v", "error", "-i"]).arg(file);
+    hashes(command.args(["-map", "0:a:0", "-c", "copy", "-bsf:a", "aac_adtstoasc", "-f", "framemd5", "-"]))
+}
+
+fn hashes(ffmpeg: &mut Command) -> Vec<String> {
+    let text = String::from_utf8(ffmpeg.output().unwrap().stdout).unwrap();
+    // The sixth column; what goes with a packet follows.
+    let hash = |line: &str| line.split(',').nth(5).unwrap_or_default().trim().to_owned();
     text.lines().filter(|line| !line.starts_with('#')).map(hash).collect()
 }
 
@@ -189,6 +199,8 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
             format!("receive {port},srt://:{other}?name=cam2 --accept cam1=out.ts"),
             ["'cam2' has no output", "?name=cam1"],
         ),
+        ("receive 9000 rtmp://live.example".into(), ["APP and KEY are missing", "as the platform shows them"]),
+        ("receive 9000 rtmps://live.example/app".into(), ["APP or KEY is missing", "@FILE"]),
         ("receive rist://:5000 out.ts".into(), ["nothing listens for 'rist://'", "srtla://"]),
         ("send srt://:5000?name=cam1 --to a:1".into(), ["name= is for LISTEN", "leave it out"]),
     ] {

@@ -20,7 +20,7 @@ fn certtool(dir: &Path, args: &str) -> String {
 }
 
 /// Makes NAME.key and NAME.pem, signed by `authority` or by itself.
-fn certificate(dir: &Path, name: &str, says: &str, authority: Option<&str>) {
+pub(crate) fn certificate(dir: &Path, name: &str, says: &str, authority: Option<&str>) {
     std::fs::write(dir.join("template"), says).unwrap();
     certtool(dir, &format!("--generate-privkey --key-type ecdsa --no-text --outfile {name}.key"));
     let how = authority.map_or_else(
@@ -30,7 +30,7 @@ fn certificate(dir: &Path, name: &str, says: &str, authority: Option<&str>) {
     certtool(dir, &format!("{how} --load-privkey {name}.key --template template --no-text --outfile {name}.pem"));
 }
 
-fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     let there = Command::new("certtool").arg("--version").output().is_ok_and(|out| out.status.success());
     assert!(there || std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "certtool is not installed");
     if !there {

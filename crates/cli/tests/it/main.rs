@@ -27,6 +27,7 @@ mod obs;
 mod on_path;
 mod pcap;
 mod perf;
+mod published;
 mod reach;
 mod serve;
 mod service;

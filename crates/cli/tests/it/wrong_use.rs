@@ -50,10 +50,10 @@ fn values_are_refused_with_an_example() {
 
 #[test]
 fn a_scheme_that_is_not_ours_is_not_taken_for_a_file() {
-    refused("send rtmp://host/app --to a:1", &["rtmp:// is not supported", "srt://HOST:PORT"]);
+    refused("send rtmp://host/app --to a:1", &["rtmp:// is an OUTPUT of `receive`", "rtmp://:1935/live/KEY"]);
     refused("send srt://host:9000?latency=400000 --to a:1", &["milliseconds here", "latency=400ms"]);
     refused("send srt://:9000?passphrase=short --to a:1", &["10 to 79 bytes"]);
-    refused("receive 9000 rtmp://host/x", &["rtmp:// is not supported"]);
+    refused("receive 9000 rtmp://host/x", &["APP or KEY is missing"]);
 }
 
 #[test]

@@ -252,15 +252,21 @@ impl Outputs {
                 }
                 neighbour.tell(live);
             }
+            if let Sink::Push(push) = sink {
+                push.tend(now, live);
+            }
         }
         Ok(())
     }
 
     /// When to [`tend`](Self::tend) them.
     pub(super) fn next_try(&self) -> Option<Instant> {
-        let neighbours =
-            self.sinks.iter().filter_map(|sink| if let Sink::Neighbour(it, _) = sink { it.next() } else { None });
-        self.pipes().filter_map(Pipe::next_try).chain(neighbours).min()
+        let others = self.sinks.iter().filter_map(|sink| match sink {
+            Sink::Neighbour(neighbour, _) => neighbour.next(),
+            Sink::Push(push) => Some(push.next()),
+            _ => None,
+        });
+        self.pipes().filter_map(Pipe::next_try).chain(others).min()
     }
 
     /// Figures of the neighbours that are outputs.
@@ -275,6 +281,9 @@ impl Outputs {
             Sink::Recording(recording) => recording.figures(),
             Sink::Pipe(pipe) => {
                 Some(OutputFigures { name: pipe.name().to_owned(), bytes: self.total, free_bytes: None })
+            }
+            Sink::Push(push) => {
+                Some(OutputFigures { name: push.name().to_owned(), bytes: push.sent_bytes(), free_bytes: None })
             }
             _ => None,
         };

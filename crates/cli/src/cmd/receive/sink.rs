@@ -1,10 +1,12 @@
-//! Destinations of a stream: a file, a device, stdout, a named pipe or UDP.
+//! Destinations of a stream: a file, a device, stdout, a named pipe, UDP, SRT or a server that it is published to.
 
 use super::pipe::Pipe;
 use super::place::Place;
 use super::recording::{Existing, Recording};
 use crate::args::values::Output;
+use crate::cmd::common;
 use crate::cmd::neighbour::{Neighbour, Role};
+use crate::cmd::rtmp::Push;
 use crate::cmd::udp::UdpOutput;
 use crate::failure::{Failure, Outcome, broken};
 use braidcast_driver::{Direction, Driver, InputId};
@@ -26,6 +28,8 @@ pub(super) enum Sink {
     Udp(UdpOutput),
     /// Whoever speaks SRT, and what the driver calls its socket.
     Neighbour(Box<Neighbour>, InputId),
+    /// A server that it is published to by RTMP.
+    Push(Push),
 }
 
 impl Sink {
@@ -46,6 +50,7 @@ impl Sink {
                 let id = driver.register(neighbour.as_raw_fd(), Direction::Read).map_err(|e| broken(&e))?;
                 Ok(Self::Neighbour(Box::new(neighbour), id))
             }
+            Output::Publish(to) => Push::open(to, common::rng(None)?).map(Self::Push),
         }
     }
 
@@ -87,6 +92,10 @@ impl Sink {
                 neighbour.push(driver.now(), bytes);
                 Ok(())
             }
+            Self::Push(push) => {
+                push.write(bytes);
+                Ok(())
+            }
         }
     }
 
@@ -112,7 +121,7 @@ impl Sink {
         match self {
             Self::Recording(recording) => recording.flush(),
             Self::Device { name, file } => file.flush().map_err(|e| full(name, &e)),
-            Self::Pipe(_) | Self::Udp(_) | Self::Neighbour(..) => Ok(()),
+            Self::Pipe(_) | Self::Udp(_) | Self::Neighbour(..) | Self::Push(_) => Ok(()),
         }
     }
 

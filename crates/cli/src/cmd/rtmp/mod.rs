@@ -1,6 +1,10 @@
 //! Encoders that publish by RTMP: their TCP connections, one of which has the stream.
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
+mod push;
+
+pub(crate) use push::Push;
+
 use super::common;
 use crate::args::rtmp::{Key, Rtmp};
 use crate::failure::{Failure, Outcome};
