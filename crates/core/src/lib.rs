@@ -1,12 +1,13 @@
 //! What every Braidcast crate agrees on: time as a number, seeded randomness, serial numbers,
 //! checked byte access, [`Machine`], the one interface by which simulator, sockets, fuzzers and
-//! tests drive a protocol, what its endpoints have in common ([`Roster`]), and names of values that
-//! users choose ([`named!`]).
+//! tests drive a protocol, [`Dials`] for paths that come and go, what endpoints have in common
+//! ([`Roster`]), and names of values that users choose ([`named!`]).
 //!
 //! Nothing here does I/O or reads a clock.
 
 mod bytes;
 mod crowd;
+mod dials;
 pub mod events;
 mod lobby;
 mod machine;
@@ -22,6 +23,7 @@ mod words;
 
 pub use bytes::{Reader, Truncated, Writer};
 pub use crowd::{Holder, crowded_out};
+pub use dials::{Dials, NotJoined};
 pub use lobby::Lobby;
 pub use machine::{Datagram, Ecn, Heard, LATE_WAKE, Machine, PathId, Route, SocketId, Transmit};
 pub use misuse::Misuse;

@@ -1,38 +1,10 @@
 //! Sockets of a session: paths that it dials over, or addresses that it is called at.
 
 use crate::Error;
-use braidcast_core::{Instant, Machine, Route};
+use braidcast_core::{Dials, Instant, Route};
 use braidcast_driver::{Bind, Carrier, Driver, LinkChange, Links};
-use braidcast_sctp::JoinError;
-use braidcast_session::{Receiver, Sender};
 use braidcast_socket::Path;
 use std::net::SocketAddr;
-
-/// What can dial over paths that come and go.
-pub(crate) trait Dials: Machine {
-    fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError>;
-    fn leave(&mut self, now: Instant, route: Route);
-}
-
-impl Dials for Sender {
-    fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError> {
-        Self::join(self, now, route)
-    }
-
-    fn leave(&mut self, now: Instant, route: Route) {
-        Self::leave(self, now, route);
-    }
-}
-
-impl Dials for Receiver {
-    fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError> {
-        Self::join(self, now, route)
-    }
-
-    fn leave(&mut self, now: Instant, route: Route) {
-        Self::leave(self, now, route);
-    }
-}
 
 /// The sockets, and the loop that they are in.
 pub(crate) struct Wire {
@@ -121,28 +93,7 @@ impl Wire {
     }
 
     fn apply(&mut self, machine: &mut impl Dials, changes: Vec<LinkChange>) -> Vec<String> {
-        let (now, mut words) = (self.driver.now(), Vec::new());
-        for change in changes {
-            match change {
-                LinkChange::Joined { route, warning, .. } => {
-                    words.extend(warning);
-                    if let Err(error) = machine.join(now, route) {
-                        words.push(format!("the path to {} cannot join: {error}", route.remote));
-                        self.links.iter_mut().for_each(|links| links.forget(route));
-                        self.driver.unbind(route.socket);
-                    }
-                }
-                LinkChange::Left { route, .. } => {
-                    machine.leave(now, route);
-                    self.driver.unbind(route.socket);
-                }
-                LinkChange::Failed { why, .. } => words.push(why),
-                LinkChange::Unresolved { host, why } => {
-                    words.push(format!("cannot find the address of {host}: {why}"));
-                }
-                _ => {}
-            }
-        }
-        words
+        let Some(links) = &mut self.links else { return Vec::new() };
+        links.carry_out(changes, &mut self.driver, machine).iter().filter_map(LinkChange::warning).collect()
     }
 }

@@ -32,6 +32,7 @@
 mod account;
 mod attempts;
 mod clock;
+mod dials;
 mod event;
 mod farewell;
 mod identity;

@@ -3,7 +3,7 @@ use crate::hub::Hub;
 use crate::message::{ConnectionId, Received, SendOptions};
 use crate::path::{Path, PathReport};
 use crate::{CloseReason, Error, Event, Peer, Protection, Refused, Secured, Trust, reason};
-use braidcast_core::{Instant, Rng, Route};
+use braidcast_core::{Dials, Instant, Rng, Route};
 use braidcast_driver::{Bind, Carrier, Clock, Driver, LinkChange, Links, Wake, Waker, entropy};
 use braidcast_sctp::{Options, RateLimits, RateOptions, RateReport};
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 mod links;
+
+use links::Dialling;
 
 /// Messages over several networks at once. See the crate's page for an example.
 ///
@@ -174,11 +176,7 @@ impl Socket {
         self.touched = true;
         let Some(LinkChange::Joined { route, warning, .. }) = added else { return Ok(()) };
         self.warnings.extend(warning);
-        let now = self.driver.now();
-        let joined = match self.hub.is_resolving(connection) {
-            true => self.hub.begin(now, connection, &[route]),
-            false => self.hub.join(now, connection, route),
-        };
+        let joined = Dialling { hub: &mut self.hub, id: connection }.try_join(self.driver.now(), route);
         if joined.is_err() {
             links.forget(route);
             self.driver.unbind(route.socket);
@@ -198,9 +196,7 @@ impl Socket {
         };
         let now = self.driver.now();
         for route in routes {
-            if let Some(association) = self.hub.association_mut(connection)? {
-                association.leave(now, route);
-            }
+            Dialling { hub: &mut self.hub, id: connection }.leave(now, route);
             self.driver.unbind(route.socket);
         }
         self.touched = true;
@@ -455,7 +451,7 @@ impl Socket {
         for (id, route) in hub.take_downs() {
             links.get_mut(&id).into_iter().for_each(|links| links.down(driver.now(), route));
         }
-        self.settle()?;
+        self.settle();
         self.tend()?;
         if matches!(wake, Some(Wake::Interfaces(_))) {
             self.refresh()?;

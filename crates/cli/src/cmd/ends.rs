@@ -1,15 +1,14 @@
 //! The local ends of a stream's paths: sockets that dial over networks, or ports where the other end calls.
 
-use super::links::{Change, Links};
+use super::links::Links;
 use super::paths::Plan;
 use super::through::Through;
 use crate::args::values::Listen;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use braidcast_core::{Instant, Machine, Route, SocketId};
-use braidcast_driver::{Carrier, Driver, Wake};
+use braidcast_core::{Dials, Instant, Machine, NotJoined, Route, SocketId};
+use braidcast_driver::{Carrier, Driver, LinkChange, Wake};
 use braidcast_relay::{ClientEvent, leg_of};
-use braidcast_sctp::JoinError;
 use braidcast_session::{PathReport, StartError};
 use std::io;
 
@@ -162,19 +161,19 @@ impl Ends {
         }
     }
 
-    /// The interfaces or routes changed: has `apply` tell the session which paths join and leave.
-    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live, apply: impl Apply) -> Outcome {
+    /// The interfaces or routes changed: has `session` know which paths join and leave.
+    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live, session: &mut impl Dials) -> Outcome {
         let Some(links) = &mut self.links else { return Ok(()) };
-        let changes = links.refresh(driver, live)?;
-        self.carry_out(changes, driver, live, apply);
+        let changes = links.refresh(driver)?;
+        self.carry_out(changes, driver, live, session);
         Ok(())
     }
 
     /// The same for what is due, and for what relays say.
-    pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live, mut apply: impl Apply) -> Outcome {
+    pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live, session: &mut impl Dials) -> Outcome {
         let Some(links) = &mut self.links else { return Ok(()) };
-        let changes = links.tend(driver, live)?;
-        self.carry_out(changes, driver, live, &mut apply);
+        let changes = links.tend(driver)?;
+        self.carry_out(changes, driver, live, session);
         while let Some((links, event)) =
             self.links.as_mut().zip(self.through.as_mut().and_then(|through| through.legs.poll_event()))
         {
@@ -183,12 +182,12 @@ impl Ends {
                 through.say(&name, &event, live);
             }
             if let ClientEvent::Straight(addr) = event.what {
-                self.try_straight(driver.now(), Route::new(event.route.socket, addr), &mut apply);
+                self.try_straight(driver.now(), Route::new(event.route.socket, addr), session);
                 continue;
             }
             // To who is called the relay's answer is what shows that a way is good.
             let changes = match event.what {
-                ClientEvent::Registered(_) if self.called => links.up(event.route, live),
+                ClientEvent::Registered(_) if self.called => links.up(event.route),
                 ClientEvent::Lost if self.called => {
                     links.down(driver.now(), event.route);
                     Vec::new()
@@ -199,15 +198,14 @@ impl Ends {
             if let Some(through) = self.through.as_mut().filter(|_| !changes.is_empty()) {
                 through.legs.renew(driver.now(), event.route.socket);
             }
-            self.carry_out(changes, driver, live, &mut apply);
+            self.carry_out(changes, driver, live, session);
         }
         if let Some(through) = self.through.as_mut().filter(|_| !self.called) {
             let now = driver.now();
             for (by_relay, past) in through.take_back(now) {
                 // Neither can be refused: the session had both.
-                let join = Change::Join(by_relay);
-                let _ = apply(now, &join, limit(self.links.as_ref(), &join));
-                let _ = apply(now, &Change::Leave(past), None);
+                let _ = join(session, now, by_relay, self.links.as_ref());
+                session.leave(now, past);
             }
             through.try_again(now);
         }
@@ -215,34 +213,32 @@ impl Ends {
     }
 
     /// The other end was heard straight from there: the session of who dials tries that.
-    fn try_straight(&mut self, now: Instant, route: Route, mut apply: impl Apply) {
+    fn try_straight(&mut self, now: Instant, route: Route, session: &mut impl Dials) {
         let Some(through) = self.through.as_mut().filter(|_| !self.called) else { return };
-        if let Some(route) = through.heard(route.socket, route.remote) {
-            let join = Change::Join(route);
-            if apply(now, &join, limit(self.links.as_ref(), &join)).is_err() {
-                // No more paths fit: it stays with the relay.
-                through.leave_straight(route.socket);
-            }
+        if let Some(route) = through.heard(route.socket, route.remote)
+            && join(session, now, route, self.links.as_ref()).is_err()
+        {
+            // No more paths fit: it stays with the relay.
+            through.leave_straight(route.socket);
         }
     }
 
     /// The same for what is not needed any more, as the other end answers over `route`.
-    pub(crate) fn up(&mut self, route: Route, driver: &mut Driver, live: &Live, mut apply: impl Apply) {
+    pub(crate) fn up(&mut self, route: Route, driver: &mut Driver, live: &Live, session: &mut impl Dials) {
         if let Some(through) = self.through.as_mut().filter(|_| !self.called) {
             if let Some(by_relay) = through.up(route) {
-                let _ = apply(driver.now(), &Change::Leave(by_relay), None);
+                session.leave(driver.now(), by_relay);
             }
-            if let Some(past) = through.by_relay_up(route) {
-                let join = Change::Join(past);
-                if apply(driver.now(), &join, limit(self.links.as_ref(), &join)).is_err() {
-                    through.leave_straight(past.socket);
-                }
+            if let Some(past) = through.by_relay_up(route)
+                && join(session, driver.now(), past, self.links.as_ref()).is_err()
+            {
+                through.leave_straight(past.socket);
             }
         }
         let route = self.outside(route);
         let Some(links) = self.links.as_mut().filter(|_| !self.called) else { return };
-        let changes = links.up(route, live);
-        self.carry_out(changes, driver, live, apply);
+        let changes = links.up(route);
+        self.carry_out(changes, driver, live, session);
     }
 
     /// [`Driver::drive`], by way of relays.
@@ -268,47 +264,60 @@ impl Ends {
         }
     }
 
-    fn carry_out(&mut self, changes: Vec<Change>, driver: &mut Driver, live: &Live, mut apply: impl Apply) {
-        let Some(links) = &self.links else { return };
-        for change in changes {
-            let now = driver.now();
-            let told = match &change {
-                Change::Join(route) => {
-                    let name = links.name(route.socket);
-                    self.through.iter_mut().for_each(|through| through.join(now, *route, name));
-                    Change::Join(self.inside(*route))
-                }
-                Change::Leave(route) => Change::Leave(self.inside(*route)),
-            };
-            let applied = if self.called { Ok(()) } else { apply(now, &told, limit(self.links.as_ref(), &told)) };
-            match (change, applied) {
-                (Change::Join(route), Err(refused)) => {
-                    live.warn(format!("{} cannot join: {refused}", links.name(route.socket)));
-                }
-                (Change::Join(_), Ok(())) => {}
-                (Change::Leave(route), _) => {
-                    let past = self.through.as_mut().and_then(|through| through.leave(route.socket));
-                    if let Some(past) = past.filter(|_| !self.called) {
-                        let _ = apply(now, &Change::Leave(past), None);
-                    }
-                    driver.unbind(route.socket);
-                }
+    fn carry_out(&mut self, changes: Vec<LinkChange>, driver: &mut Driver, live: &Live, session: &mut impl Dials) {
+        let Self { links: Some(links), called, through } = self else { return };
+        for change in &changes {
+            if let (LinkChange::Joined { name, route, .. }, Some(through)) = (change, &mut *through) {
+                through.join(driver.now(), *route, name);
             }
+        }
+        let mut ways = Ways { through: through.as_mut(), called: *called, session };
+        links.carry_out(changes, driver, live, &mut ways);
+    }
+}
+
+/// A session as the sockets of its paths see it: by way of relays, and without paths if it is called.
+struct Ways<'a, S> {
+    through: Option<&'a mut Through>,
+    called: bool,
+    session: &'a mut S,
+}
+
+impl<S: Dials> Ways<'_, S> {
+    fn inside(&self, route: Route) -> Route {
+        self.through.as_ref().map_or(route, |through| through.inside(route))
+    }
+}
+
+impl<S: Dials> Dials for Ways<'_, S> {
+    fn join(&mut self, now: Instant, route: Route) -> Result<(), NotJoined> {
+        let route = self.inside(route);
+        if self.called { Ok(()) } else { self.session.join(now, route) }
+    }
+
+    fn leave(&mut self, now: Instant, route: Route) {
+        if !self.called {
+            let route = self.inside(route);
+            self.session.leave(now, route);
+        }
+        let past = self.through.as_mut().and_then(|through| through.leave(route.socket));
+        if let Some(past) = past.filter(|_| !self.called) {
+            self.session.leave(now, past);
+        }
+    }
+
+    fn set_limit(&mut self, route: Route, limit: Option<u64>) {
+        if !self.called {
+            let route = self.inside(route);
+            self.session.set_limit(route, limit);
         }
     }
 }
 
-/// What has a session know of a change, and of the maximum rate of a path that joins, bits per second.
-pub(crate) trait Apply: FnMut(Instant, &Change, Option<u64>) -> Result<(), JoinError> {}
-
-impl<F: FnMut(Instant, &Change, Option<u64>) -> Result<(), JoinError>> Apply for F {}
-
-/// The maximum rate of a path that joins, bits per second.
-fn limit(links: Option<&Links>, change: &Change) -> Option<u64> {
-    match change {
-        Change::Join(route) => links?.limit(*route),
-        Change::Leave(_) => None,
-    }
+/// Has `session` join with the rate limit of the path.
+fn join(session: &mut impl Dials, now: Instant, route: Route, links: Option<&Links>) -> Result<(), NotJoined> {
+    session.set_limit(route, links.and_then(|links| links.limit(route)));
+    session.join(now, route)
 }
 
 /// Why a session did not begin over the paths that were given.

@@ -4,7 +4,7 @@ use super::paths::Plan;
 use super::tables;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use braidcast_core::{Instant, Route, SocketId};
+use braidcast_core::{Dials, Instant, NotJoined, Route, SocketId};
 use braidcast_driver::{Carrier, Driver, Interfaces, Link, LinkChange, LinkTrouble, LinksError, Target, Trouble};
 use std::collections::BTreeSet;
 
@@ -15,14 +15,6 @@ pub(crate) struct Links {
     said: BTreeSet<(String, String, Trouble)>,
     /// The maximum rates of paths by their names, bits per second.
     limits: Vec<(String, u64)>,
-}
-
-/// What became of a path when networks or names changed.
-pub(crate) enum Change {
-    /// It can be used now.
-    Join(Route),
-    /// It cannot be used any more.
-    Leave(Route),
 }
 
 impl Links {
@@ -125,21 +117,45 @@ impl Links {
         self.links.next()
     }
 
-    /// The interfaces or routes changed: opens and closes sockets, and says which paths join and leave. Those that
-    /// leave come first. Close their sockets with [`Driver::unbind`] once the machine knows.
-    pub(crate) fn refresh(&mut self, driver: &mut Driver, live: &Live) -> Outcome<Vec<Change>> {
-        self.links.refresh(driver).map(|changes| said(changes, live)).map_err(failure)
+    /// The interfaces or routes changed: opens and closes sockets, and returns which paths join and leave, for
+    /// [`carry_out`](Self::carry_out).
+    pub(crate) fn refresh(&mut self, driver: &mut Driver) -> Outcome<Vec<LinkChange>> {
+        self.links.refresh(driver).map_err(failure)
     }
 
     /// The same for what is due: the resolver may have answered, and the next address of a name is tried.
-    pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live) -> Outcome<Vec<Change>> {
-        self.links.tend(driver).map(|changes| said(changes, live)).map_err(failure)
+    pub(crate) fn tend(&mut self, driver: &mut Driver) -> Outcome<Vec<LinkChange>> {
+        self.links.tend(driver).map_err(failure)
     }
 
     /// The other end answers over `route`; what leaves for that.
-    pub(crate) fn up(&mut self, route: Route, live: &Live) -> Vec<Change> {
+    pub(crate) fn up(&mut self, route: Route) -> Vec<LinkChange> {
         self.said.retain(|(_, to, _)| *to != route.remote.to_string());
-        said(self.links.up(route), live)
+        self.links.up(route)
+    }
+
+    /// Has `machine` join and leave as `changes` say, with the rate limits that were asked for, and says so.
+    pub(crate) fn carry_out(
+        &mut self,
+        changes: Vec<LinkChange>,
+        driver: &mut Driver,
+        live: &Live,
+        machine: &mut impl Dials,
+    ) {
+        let mut limited = Limited { machine, limits: self.limits_of(&changes) };
+        for change in self.links.carry_out(changes, driver, &mut limited) {
+            change.warning().iter().for_each(|warning| live.warn(warning));
+            change.note().iter().for_each(|note| live.note(note));
+        }
+    }
+
+    /// The rate limits of what joins.
+    fn limits_of(&self, changes: &[LinkChange]) -> Vec<(Route, u64)> {
+        let limited = |change: &LinkChange| match change {
+            LinkChange::Joined { route, .. } => Some((*route, self.limit(*route)?)),
+            _ => None,
+        };
+        changes.iter().filter_map(limited).collect()
     }
 
     /// It does not answer over `route` any more.
@@ -161,38 +177,22 @@ fn link(plan: Plan) -> Link {
     Link { via: plan.via, to: Target::new(&plan.to.host, plan.to.port), name: plan.name }
 }
 
-/// Says what a user wants to know of it.
-fn said(changes: Vec<LinkChange>, live: &Live) -> Vec<Change> {
-    let say = |change| match change {
-        LinkChange::Joined { name, route, warning, beside } => {
-            warning.iter().for_each(|warning| live.warn(warning));
-            if !beside {
-                live.note(format!("{name} is there and joins"));
-            }
-            Some(Change::Join(route))
-        }
-        LinkChange::Left { name, route, beside } => {
-            if !beside {
-                live.note(format!("{name} is gone"));
-            }
-            Some(Change::Leave(route))
-        }
-        LinkChange::Failed { why, .. } => {
-            live.warn(why);
-            None
-        }
-        LinkChange::Unresolved { host, why } => {
-            live.warn(format!("cannot find the address of {host}: {why}; going on trying"));
-            None
-        }
-        LinkChange::Moved { host, addrs } => {
-            let addrs: Vec<String> = addrs.iter().map(|addr| addr.ip().to_string()).collect();
-            live.note(format!("{host} is at {} now", addrs.join(", ")));
-            None
-        }
-        _ => None,
-    };
-    changes.into_iter().filter_map(say).collect()
+/// A machine whose paths have the limits that were asked for.
+struct Limited<'a, M> {
+    machine: &'a mut M,
+    limits: Vec<(Route, u64)>,
+}
+
+impl<M: Dials> Dials for Limited<'_, M> {
+    fn join(&mut self, now: Instant, route: Route) -> Result<(), NotJoined> {
+        let limit = self.limits.iter().find(|(limited, _)| *limited == route).map(|&(_, limit)| limit);
+        self.machine.set_limit(route, limit);
+        self.machine.join(now, route)
+    }
+
+    fn leave(&mut self, now: Instant, route: Route) {
+        self.machine.leave(now, route);
+    }
 }
 
 /// With what the user can do about it.

@@ -13,7 +13,7 @@ pub use types::{Link, LinkChange, LinkTrouble, LinksError, Via};
 use crate::bind::{Bind, BindError, Carrier};
 use crate::driver::Driver;
 use crate::watch::Interfaces;
-use braidcast_core::{Instant, Route, SocketId};
+use braidcast_core::{Dials, Instant, Route, SocketId};
 use names::Names;
 use slot::{Open, Slot};
 use source::Local;
@@ -34,8 +34,9 @@ const ANY_ANSWER: Duration = Duration::from_secs(60);
 /// beside the old one, which stays until the new one answers.
 ///
 /// After [`Wake::Interfaces`](crate::Wake::Interfaces) call [`refresh`](Self::refresh), at
-/// [`next`](Self::next) [`tend`](Self::tend), and tell the machine which routes join and leave. Say
-/// which routes answer ([`up`](Self::up)) and which do not any more ([`down`](Self::down)).
+/// [`next`](Self::next) [`tend`](Self::tend), and [have the machine know](Self::carry_out) which
+/// routes join and leave. Say which routes answer ([`up`](Self::up)) and which do not any more
+/// ([`down`](Self::down)).
 #[derive(Debug)]
 pub struct Links {
     carrier: Carrier,
@@ -306,10 +307,45 @@ impl Links {
         Some(self.all.remove(place).open.into_iter().map(|open| open.route).collect())
     }
 
-    /// Takes the path over `route` out, which the machine did not take; [`Driver::unbind`] its
-    /// socket.
+    /// Takes the way over `route` out, which the machine did not take, and its path if that has no
+    /// other; [`Driver::unbind`] its socket.
     pub fn forget(&mut self, route: Route) {
-        self.all.retain(|slot| slot.open.iter().all(|open| open.route != route));
+        self.all.retain_mut(|slot| {
+            let had_any = !slot.open.is_empty();
+            slot.open.retain(|open| open.route != route);
+            !had_any || !slot.open.is_empty()
+        });
+    }
+
+    /// Has `machine` join and leave as `changes` say, and closes the sockets of what left, and of
+    /// what it did not take and does not keep. Returns what happened: of a path that was not taken
+    /// [`LinkChange::Refused`].
+    pub fn carry_out(
+        &mut self,
+        changes: Vec<LinkChange>,
+        driver: &mut Driver,
+        machine: &mut impl Dials,
+    ) -> Vec<LinkChange> {
+        let now = driver.now();
+        let happened = changes.into_iter().map(|change| match change {
+            LinkChange::Joined { ref name, route, .. } => match machine.join(now, route) {
+                Ok(()) => change,
+                Err(refused) => {
+                    if !refused.is_kept {
+                        self.forget(route);
+                        driver.unbind(route.socket);
+                    }
+                    LinkChange::Refused { name: name.clone(), route, why: refused.why }
+                }
+            },
+            LinkChange::Left { route, .. } => {
+                machine.leave(now, route);
+                driver.unbind(route.socket);
+                change
+            }
+            other => other,
+        });
+        happened.collect()
     }
 
     /// The routes that can be used now.
@@ -356,6 +392,11 @@ impl Links {
             }
         }
         all
+    }
+
+    /// Returns `true` if the resolver has been asked for a name and has not answered yet.
+    pub fn is_asking(&self) -> bool {
+        self.host_names.is_asking()
     }
 
     /// The hosts whose addresses are not known yet.

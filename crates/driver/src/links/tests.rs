@@ -1,4 +1,5 @@
 use super::*;
+use braidcast_core::NotJoined;
 
 fn link(via: &str, remote: &str) -> Link {
     Link { via: via.parse().unwrap(), to: remote.parse().unwrap(), name: via.to_owned() }
@@ -96,4 +97,57 @@ fn a_name_is_not_waited_for_by_who_has_an_event_loop() {
     assert!(name == "home" && route.remote.ip().is_loopback() && route.remote.port() == 9);
     let nowhere = vec![link("nothere0", "127.0.0.1:9")];
     assert!(Links::begin(nowhere, Carrier::Udp, &mut driver).is_err());
+}
+
+/// Takes so many paths, and keeps the others or not.
+struct Machine {
+    room: usize,
+    keeps: bool,
+    routes: Vec<Route>,
+}
+
+impl Dials for Machine {
+    fn join(&mut self, _now: Instant, route: Route) -> Result<(), NotJoined> {
+        if self.routes.len() == self.room {
+            return Err(NotJoined { why: "full".into(), is_kept: self.keeps });
+        }
+        self.routes.push(route);
+        Ok(())
+    }
+
+    fn leave(&mut self, _now: Instant, route: Route) {
+        self.routes.retain(|it| *it != route);
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_no_socket_unless_it_is_kept() {
+    for keeps in [false, true] {
+        let mut driver = Driver::new().unwrap();
+        let (mut links, _) = Links::open(vec![link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver).unwrap();
+        let mut machine = Machine { room: 1, keeps, routes: links.routes() };
+        let added = links.add(link("127.0.0.1", "127.0.0.1:10"), &mut driver).unwrap();
+        let told = links.carry_out(added.into_iter().collect(), &mut driver, &mut machine);
+        let [refused @ LinkChange::Refused { .. }] = &told[..] else { panic!("{told:?}") };
+        assert_eq!(refused.warning().unwrap(), "127.0.0.1 cannot join: full");
+        let left = 1 + usize::from(keeps);
+        assert_eq!((driver.sockets().count(), links.routes().len(), machine.routes.len()), (left, left, 1));
+    }
+}
+
+/// A path with two ways, of which the second is refused, goes on by the first.
+#[test]
+fn a_way_that_is_refused_leaves_the_others_of_its_path() {
+    let mut driver = Driver::new().unwrap();
+    let (mut links, _) = Links::open(vec![link("lo", "127.0.0.1:9")], Carrier::Udp, &mut driver).unwrap();
+    let first = links.routes();
+    let mut machine = Machine { room: 1, keeps: false, routes: first.clone() };
+    let beside = links.open_one(0, &mut driver, "127.0.0.2:9".parse().unwrap(), Local::Open, true).unwrap();
+    let told = links.carry_out(beside.into_iter().collect(), &mut driver, &mut machine);
+    assert!(matches!(told[..], [LinkChange::Refused { .. }]), "{told:?}");
+    assert_eq!((links.routes(), driver.sockets().count()), (first, 1));
+    let gone = links.remove("lo").unwrap();
+    let gone = gone.into_iter().map(|route| LinkChange::Left { name: "lo".into(), route, beside: false }).collect();
+    assert_eq!(links.carry_out(gone, &mut driver, &mut machine)[0].note().unwrap(), "lo is gone");
+    assert_eq!((machine.routes.len(), driver.sockets().count()), (0, 0));
 }

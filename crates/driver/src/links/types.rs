@@ -97,6 +97,15 @@ pub enum LinkChange {
         /// Why, in words.
         why: String,
     },
+    /// The machine did not take the path ([`Links::carry_out`](crate::Links::carry_out)).
+    Refused {
+        /// [`Link::name`].
+        name: String,
+        /// Where it would have led.
+        route: Route,
+        /// Why, in words.
+        why: String,
+    },
     /// The name that it leads to has no address that is known, and is asked for again and again.
     Unresolved {
         /// The host.
@@ -111,6 +120,34 @@ pub enum LinkChange {
         /// All its addresses now; the ports are 0.
         addrs: Vec<SocketAddr>,
     },
+}
+
+impl LinkChange {
+    /// What did not go as asked, in words, if anything.
+    pub fn warning(&self) -> Option<String> {
+        match self {
+            Self::Joined { warning, .. } => warning.clone(),
+            Self::Failed { why, .. } => Some(why.clone()),
+            Self::Refused { name, why, .. } => Some(format!("{name} cannot join: {why}")),
+            Self::Unresolved { host, why } => {
+                Some(format!("cannot find the address of {host}: {why}; going on trying"))
+            }
+            Self::Left { .. } | Self::Moved { .. } => None,
+        }
+    }
+
+    /// What a user may want to know of it else, in words.
+    pub fn note(&self) -> Option<String> {
+        match self {
+            Self::Joined { name, beside: false, .. } => Some(format!("{name} is there and joins")),
+            Self::Left { name, beside: false, .. } => Some(format!("{name} is gone")),
+            Self::Moved { host, addrs } => {
+                let addrs: Vec<String> = addrs.iter().map(|addr| addr.ip().to_string()).collect();
+                Some(format!("{host} is at {} now", addrs.join(", ")))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What the kernel says of a path over which nobody answers.

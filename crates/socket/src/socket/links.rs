@@ -2,30 +2,27 @@
 //! addresses change.
 
 use super::{Socket, close_sockets};
+use crate::hub::Hub;
 use crate::{CloseReason, ConnectionId, Error};
+use braidcast_core::{Dials, Instant, NotJoined, Route};
 use braidcast_driver::{LinkChange, Links};
 use braidcast_sctp::{PathReport, PathState};
 
 impl Socket {
     /// Of several ways of a path, those that are not needed are left once one answers.
-    pub(super) fn settle(&mut self) -> Result<(), Error> {
+    pub(super) fn settle(&mut self) {
         let Self { driver, hub, links, .. } = self;
-        for (&connection, links) in links.iter_mut().filter(|(_, links)| !links.is_settled() || !links.are_up()) {
-            let Some(association) = hub.association_mut(connection)? else { continue };
+        for (&id, links) in links.iter_mut().filter(|(_, links)| !links.is_settled() || !links.are_up()) {
+            let Ok(Some(association)) = hub.association(id) else { continue };
             let active = |it: &PathReport| it.state == PathState::Active;
             // The newest first: it is the one that the routing table has now.
             let mut answering: Vec<_> = association.paths().filter(active).map(|it| it.route).collect();
             answering.reverse();
             for route in answering.into_iter().filter(|it| links.routes().contains(it)).collect::<Vec<_>>() {
-                for change in links.up(route) {
-                    if let LinkChange::Left { route, .. } = change {
-                        association.leave(driver.now(), route);
-                        driver.unbind(route.socket);
-                    }
-                }
+                let left = links.up(route);
+                links.carry_out(left, driver, &mut Dialling { hub, id });
             }
         }
-        Ok(())
     }
 
     /// Takes the resolver's answers, and tries the next addresses of names.
@@ -35,7 +32,7 @@ impl Socket {
         for id in self.links.iter().filter(|(_, links)| due(links)).map(|(&id, _)| id).collect::<Vec<_>>() {
             let Some(links) = self.links.get_mut(&id) else { continue };
             let changes = links.tend(&mut self.driver)?;
-            self.change(id, changes)?;
+            self.change(id, changes);
             self.end_without_paths(id);
         }
         Ok(())
@@ -46,7 +43,7 @@ impl Socket {
         for id in self.links.keys().copied().collect::<Vec<_>>() {
             let Some(links) = self.links.get_mut(&id) else { continue };
             let changes = links.refresh(&mut self.driver)?;
-            self.change(id, changes)?;
+            self.change(id, changes);
         }
         self.touched = true;
         Ok(())
@@ -71,40 +68,47 @@ impl Socket {
     }
 
     /// Has the paths of a connection join and leave.
-    fn change(&mut self, id: ConnectionId, changes: Vec<LinkChange>) -> Result<(), Error> {
-        let now = self.driver.now();
-        for change in changes {
+    fn change(&mut self, id: ConnectionId, changes: Vec<LinkChange>) {
+        let Self { driver, hub, links, warnings, .. } = self;
+        let Some(links) = links.get_mut(&id).filter(|_| !changes.is_empty()) else { return };
+        self.touched = true;
+        for change in links.carry_out(changes, driver, &mut Dialling { hub, id }) {
             match change {
-                LinkChange::Joined { route, warning, .. } => {
-                    self.warnings.extend(warning);
-                    let joined = match self.hub.is_resolving(id) {
-                        true => self.hub.begin(now, id, &[route]),
-                        false => self.hub.join(now, id, route),
-                    };
-                    if let Err(error) = joined {
-                        self.warnings.push(format!("the path to {} cannot join: {error}", route.remote));
-                        self.links.get_mut(&id).into_iter().for_each(|links| links.forget(route));
-                        self.driver.unbind(route.socket);
-                    }
+                LinkChange::Unresolved { host, why } if hub.is_resolving(id) && !links.is_asking() => {
+                    hub.over(driver.now(), id, CloseReason::Unresolved { host, why });
                 }
-                LinkChange::Left { route, .. } => {
-                    if let Some(association) = self.hub.association_mut(id)? {
-                        association.leave(now, route);
-                    }
-                    self.driver.unbind(route.socket);
-                }
-                LinkChange::Failed { why, .. } => self.warnings.push(why),
-                LinkChange::Unresolved { host, why } if self.hub.is_resolving(id) => {
-                    self.hub.over(now, id, CloseReason::Unresolved { host, why });
-                }
-                LinkChange::Unresolved { host, why } => {
-                    self.warnings.push(format!("cannot find the address of {host}: {why}"));
-                }
-                _ => {}
+                other => warnings.extend(other.warning()),
             }
-            self.touched = true;
         }
         self.close_ended();
-        Ok(())
+    }
+}
+
+/// A connection that was begun here.
+pub(super) struct Dialling<'a> {
+    pub(super) hub: &'a mut Hub,
+    pub(super) id: ConnectionId,
+}
+
+impl Dialling<'_> {
+    /// The same, with what this crate calls the reason.
+    pub(super) fn try_join(&mut self, now: Instant, route: Route) -> Result<(), Error> {
+        match self.hub.is_resolving(self.id) {
+            true => self.hub.begin(now, self.id, &[route]),
+            false => self.hub.join(now, self.id, route),
+        }
+    }
+}
+
+impl Dials for Dialling<'_> {
+    fn join(&mut self, now: Instant, route: Route) -> Result<(), NotJoined> {
+        self.try_join(now, route).map_err(|error| NotJoined { why: error.to_string(), is_kept: false })
+    }
+
+    fn leave(&mut self, now: Instant, route: Route) {
+        // It may be over.
+        if let Ok(Some(association)) = self.hub.association_mut(self.id) {
+            association.leave(now, route);
+        }
     }
 }

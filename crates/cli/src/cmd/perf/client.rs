@@ -2,11 +2,10 @@
 
 use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
-use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
+use super::protocol::{ConnectionEvent, Dialled, Ending, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::ends::Ends;
-use crate::cmd::links::Change;
 use crate::cmd::security::Security;
 use crate::cmd::watch::{Carried, Watch};
 use crate::cmd::{common, named};
@@ -17,7 +16,7 @@ use crate::out::{json, security, units};
 use crate::process;
 use braidcast_core::{Instant, Reader};
 use braidcast_driver::{Carrier, Driver, Wake};
-use braidcast_sctp::{Endpoint, JoinError};
+use braidcast_sctp::Endpoint;
 use braidcast_session::{Redundancy, SecurityReport};
 use serde::Serialize;
 use std::time::Duration;
@@ -237,7 +236,7 @@ impl<P: Protocol> Test<P> {
             self.follow_the_end(now);
             if self.tries {
                 let Self { ends, driver, live, endpoint, id, .. } = &mut self;
-                ends.tend(driver, live, |now, change, _| apply(endpoint, *id, now, change))?;
+                ends.tend(driver, live, &mut Dialled { endpoint, id: *id })?;
             }
             while let Some((id, event)) = self.endpoint.poll() {
                 self.take_of(now, id, event);
@@ -377,7 +376,7 @@ impl<P: Protocol> Test<P> {
             ConnectionEvent::Readable => self.read_echoes(now),
             ConnectionEvent::Answers(route) => {
                 let Self { ends, driver, live, endpoint, id, .. } = self;
-                ends.up(route, driver, live, |now, change, _| apply(endpoint, *id, now, change));
+                ends.up(route, driver, live, &mut Dialled { endpoint, id: *id });
             }
             ConnectionEvent::Silent(route) => {
                 self.live.warn(format!("{} does not answer", self.ends.name(route)));
@@ -432,7 +431,7 @@ impl<P: Protocol> Test<P> {
 
     fn refresh_links(&mut self) -> Outcome {
         let Self { ends, driver, live, endpoint, id, .. } = self;
-        ends.refresh(driver, live, |now, change, _| apply(endpoint, *id, now, change))
+        ends.refresh(driver, live, &mut Dialled { endpoint, id: *id })
     }
 
     /// Ctrl-C: what was sent is still delivered and counted.
@@ -498,11 +497,6 @@ impl<P: Protocol> Test<P> {
         }
         Ok(())
     }
-}
-
-/// Paths join and leave.
-fn apply<P: Protocol>(endpoint: &mut P, id: Option<P::Id>, now: Instant, change: &Change) -> Result<(), JoinError> {
-    id.map_or(Ok(()), |id| endpoint.change(now, id, change))
 }
 
 fn path_line(path: &PathState, name: &str) -> PathLine {

@@ -4,15 +4,13 @@ use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, Sta
 use crate::args::PerfDccpArgs;
 use crate::args::dccp::Congestion;
 use crate::cmd::dccp::{ConnectionLine, MAX_PACKET};
-use crate::cmd::links::Change;
 use crate::cmd::probe::Probe;
 use crate::cmd::security::Security;
 use crate::failure::{Failure, Outcome};
 use crate::out::units;
 use braidcast_core::events::Tracer;
-use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, NotJoined, Rng, Route, Transmit};
 use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, SendOptions, ServiceCode};
-use braidcast_sctp::JoinError;
 use braidcast_session::SecurityReport;
 use std::time::Duration;
 
@@ -168,14 +166,13 @@ impl Protocol for Dccp {
         self.endpoint.connection_mut(id).into_iter().for_each(braidcast_dccp::Connection::abort);
     }
 
-    fn change(&mut self, _now: Instant, id: ConnectionId, change: &Change) -> Result<(), JoinError> {
-        // There is one path, and without it no connection.
-        if let Change::Leave(_) = change
-            && let Some(connection) = self.endpoint.connection_mut(id)
-        {
-            connection.abort();
-        }
+    fn join(&mut self, _now: Instant, _id: ConnectionId, _route: Route) -> Result<(), NotJoined> {
         Ok(())
+    }
+
+    fn leave(&mut self, _now: Instant, id: ConnectionId, _route: Route) {
+        // There is one path, and without it no connection.
+        self.endpoint.connection_mut(id).into_iter().for_each(braidcast_dccp::Connection::abort);
     }
 
     fn state(&self, now: Instant, id: ConnectionId) -> Option<State> {

@@ -1,10 +1,8 @@
 //! What a measurement needs of a protocol, so that one client and one server serve all.
 
 use crate::cmd::dccp::ConnectionLine;
-use crate::cmd::links::Change;
 use crate::failure::Outcome;
-use braidcast_core::{Instant, Machine, Route};
-use braidcast_sctp::JoinError;
+use braidcast_core::{Dials, Instant, Machine, NotJoined, Route};
 use braidcast_session::SecurityReport;
 use std::time::Duration;
 
@@ -100,11 +98,14 @@ pub(in crate::cmd) trait Protocol: Machine {
     /// Closes at once.
     fn abort(&mut self, now: Instant, id: Self::Id);
 
-    /// A path came or went.
+    /// A path came.
     ///
     /// # Errors
     /// It cannot join, for this reason.
-    fn change(&mut self, now: Instant, id: Self::Id, change: &Change) -> Result<(), JoinError>;
+    fn join(&mut self, now: Instant, id: Self::Id, route: Route) -> Result<(), NotJoined>;
+
+    /// A path went.
+    fn leave(&mut self, now: Instant, id: Self::Id, route: Route);
 
     /// How it does; nothing once it is gone.
     fn state(&self, now: Instant, id: Self::Id) -> Option<State>;
@@ -117,5 +118,23 @@ pub(in crate::cmd) trait Protocol: Machine {
     /// Writes all of it to the disk.
     fn end_probe(&mut self) -> Outcome {
         Ok(())
+    }
+}
+
+/// A connection of an endpoint, if it has been begun.
+pub(super) struct Dialled<'a, P: Protocol> {
+    pub(super) endpoint: &'a mut P,
+    pub(super) id: Option<P::Id>,
+}
+
+impl<P: Protocol> Dials for Dialled<'_, P> {
+    fn join(&mut self, now: Instant, route: Route) -> Result<(), NotJoined> {
+        self.id.map_or(Ok(()), |id| self.endpoint.join(now, id, route))
+    }
+
+    fn leave(&mut self, now: Instant, route: Route) {
+        if let Some(id) = self.id {
+            self.endpoint.leave(now, id, route);
+        }
     }
 }

@@ -1,9 +1,8 @@
 //! SCTP as a measurement sees it. What the two ends say to each other fits into the payload protocol identifier.
 
 use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
-use crate::cmd::links::Change;
 use crate::out::units;
-use braidcast_core::{Instant, Machine, PathId};
+use braidcast_core::{Instant, Machine, NotJoined, PathId, Route};
 use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event, JoinError, SendOptions};
 use braidcast_session::wire::{Message, PPID, Seen, write_seen};
 use braidcast_session::{Farewell, SecurityReport};
@@ -89,15 +88,14 @@ impl Protocol for Endpoint {
         self.association_mut(id).into_iter().for_each(|association| association.abort(now, "interrupted"));
     }
 
-    fn change(&mut self, now: Instant, id: AssociationId, change: &Change) -> Result<(), JoinError> {
+    fn join(&mut self, now: Instant, id: AssociationId, route: Route) -> Result<(), NotJoined> {
         let Some(association) = self.association_mut(id) else { return Ok(()) };
-        match *change {
-            Change::Join(route) => association.join(now, route).map(|_| ()),
-            Change::Leave(route) => {
-                association.leave(now, route);
-                Ok(())
-            }
-        }
+        let refused = |error: JoinError| NotJoined { why: error.to_string(), is_kept: false };
+        association.join(now, route).map(|_| ()).map_err(refused)
+    }
+
+    fn leave(&mut self, now: Instant, id: AssociationId, route: Route) {
+        self.association_mut(id).into_iter().for_each(|association| association.leave(now, route));
     }
 
     fn state(&self, _now: Instant, id: AssociationId) -> Option<State> {

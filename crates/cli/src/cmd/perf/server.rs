@@ -2,7 +2,7 @@
 
 use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
-use super::protocol::{ConnectionEvent, Protocol, Purpose};
+use super::protocol::{ConnectionEvent, Dialled, Protocol, Purpose};
 use crate::args::values::Place;
 use crate::args::{Common, PerfServerArgs};
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
@@ -232,9 +232,9 @@ impl<P: Protocol> Server<P> {
         let Some(Call { id, ends, .. }) = &mut self.call else { return Ok(()) };
         let (endpoint, id) = (&mut self.endpoint, *id);
         if changed {
-            ends.refresh(driver, live, |now, change, _| endpoint.change(now, id, change))?;
+            ends.refresh(driver, live, &mut Dialled { endpoint, id: Some(id) })?;
         }
-        ends.tend(driver, live, |now, change, _| endpoint.change(now, id, change))
+        ends.tend(driver, live, &mut Dialled { endpoint, id: Some(id) })
     }
 
     /// What an event means for the paths of a call, and for a call that nobody takes.
@@ -249,7 +249,7 @@ impl<P: Protocol> Server<P> {
                 security.connected(report.as_ref(), live);
             }
             ConnectionEvent::Answers(route) => {
-                ends.up(*route, driver, live, |now, change, _| endpoint.change(now, id, change));
+                ends.up(*route, driver, live, &mut Dialled { endpoint, id: Some(id) });
             }
             ConnectionEvent::Silent(route) => {
                 live.warn(format!("{} does not answer", ends.name(*route)));

@@ -21,7 +21,6 @@ mod viewers;
 mod words;
 
 use super::ends::{Ends, cannot_begin};
-use super::links::Change;
 use super::security::Security;
 use super::service::Service;
 use super::ticket::Held;
@@ -35,7 +34,6 @@ use crate::out::session::{self, End};
 use crate::process;
 use braidcast_core::{Instant, Machine, Rng};
 use braidcast_driver::{Driver, Wake};
-use braidcast_sctp::JoinError;
 use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
 use gate::Gate;
 use log::Log;
@@ -211,17 +209,6 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     }
     worked?;
     session.finish(common)
-}
-
-/// Paths join and leave the session.
-fn apply(receiver: &mut Receiver, now: Instant, change: &Change) -> Result<(), JoinError> {
-    match *change {
-        Change::Join(route) => receiver.join(now, route),
-        Change::Leave(route) => {
-            receiver.leave(now, route);
-            Ok(())
-        }
-    }
 }
 
 impl Session {
@@ -491,7 +478,7 @@ impl Session {
         match event {
             Event::PathUp(_, route) => {
                 let Self { ends, driver, live, receiver, .. } = self;
-                ends.up(route, driver, live, |now, change, _| apply(receiver, now, change));
+                ends.up(route, driver, live, receiver);
             }
             Event::PathDown(_, route) => self.ends.down(self.driver.now(), route),
             Event::Connected if !self.ends.is_called() => {
@@ -524,14 +511,14 @@ impl Session {
 
     fn refresh_links(&mut self) -> Outcome {
         let Self { ends, driver, live, receiver, .. } = self;
-        ends.refresh(driver, live, |now, change, _| apply(receiver, now, change))
+        ends.refresh(driver, live, receiver)
     }
 
     /// Tries the next addresses of who is called.
     fn tend_links(&mut self) -> Outcome {
         let Self { ends, driver, live, receiver, .. } = self;
         ends.tell_troubles(driver, live);
-        ends.tend(driver, live, |now, change, _| apply(receiver, now, change))
+        ends.tend(driver, live, receiver)
     }
 
     fn show(&mut self, now: Instant) {

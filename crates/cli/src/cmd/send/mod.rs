@@ -12,7 +12,6 @@ mod throttle;
 use super::common;
 use super::encode::Encoder;
 use super::ends::{Ends, cannot_begin};
-use super::links::Change;
 use super::neighbour;
 use super::rates::{Rates, Told};
 use super::security::Security;
@@ -29,7 +28,7 @@ use crate::process;
 use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Driver, Wake};
 use braidcast_media::Kind;
-use braidcast_sctp::{CloseReason, JoinError};
+use braidcast_sctp::CloseReason;
 use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions};
 use intake::Intake;
 use past::Past;
@@ -264,20 +263,6 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     session.finish(command, args, common)
 }
 
-/// Paths join and leave the session.
-fn apply(sender: &mut Sender, now: Instant, change: &Change, limit: Option<u64>) -> Result<(), JoinError> {
-    match *change {
-        Change::Join(route) => {
-            sender.set_limit(route, limit);
-            sender.join(now, route)
-        }
-        Change::Leave(route) => {
-            sender.leave(now, route);
-            Ok(())
-        }
-    }
-}
-
 impl Session {
     /// Runs until the association has ended.
     fn work(&mut self) -> Outcome {
@@ -299,7 +284,7 @@ impl Session {
             }
             self.show(now);
             let Self { ends, driver, live, sender, .. } = self;
-            ends.tend(driver, live, |now, change, limit| apply(sender, now, change, limit))?;
+            ends.tend(driver, live, sender)?;
             ends.tell_troubles(driver, live);
             let alive = self.service.goes_on(now);
             let until = [
@@ -442,7 +427,7 @@ impl Session {
         }
         let Self { ends, driver, live, sender, .. } = self;
         for route in up {
-            ends.up(route, driver, live, |now, change, limit| apply(sender, now, change, limit));
+            ends.up(route, driver, live, sender);
         }
         if let Some((offset, digest)) = asked {
             match self.source.file() {
@@ -548,7 +533,7 @@ impl Session {
 
     fn refresh_links(&mut self) -> Outcome {
         let Self { ends, driver, live, sender, .. } = self;
-        ends.refresh(driver, live, |now, change, limit| apply(sender, now, change, limit))
+        ends.refresh(driver, live, sender)
     }
 
     /// The receiver has bytes of an earlier run: goes on behind them if they are ours, or begins anew.

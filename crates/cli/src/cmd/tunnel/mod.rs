@@ -6,7 +6,7 @@ mod options;
 mod report;
 
 use super::dccp::PORT_IN_UDP;
-use super::links::{Change, Links};
+use super::links::Links;
 use super::probe::Probe;
 use super::rates::{Rates, Told};
 use super::resolve::resolve;
@@ -22,9 +22,9 @@ use crate::out::json;
 use crate::out::live::Live;
 use crate::out::units;
 use crate::process;
-use braidcast_core::{Instant, Machine, Route, SocketId};
+use braidcast_core::{Dials, Instant, Machine, NotJoined, Route, SocketId};
 use braidcast_dccp::{Options, Wanted};
-use braidcast_driver::{Bind, Carrier, Driver, SocketPool, Wake};
+use braidcast_driver::{Bind, Carrier, Driver, LinkChange, SocketPool, Wake};
 use braidcast_session::Redundancy;
 use braidcast_session::tunnel::{Farewell, LinkId, SctpOptions, Settings, Tunnel, TunnelEvent};
 use clients::Clients;
@@ -177,7 +177,12 @@ fn call(side: Side, to: &[Remote], via: &[Via], ends: &TunnelEndArgs, common: &C
     let what = if side == Side::Client { "connecting to" } else { "calling" };
     work.live.note(format!("{what} {}", names.join(", ")));
     work.links = Some(links);
-    routes.into_iter().for_each(|route| work.join(route));
+    let (now, port) = (work.driver.now(), work.port());
+    for route in routes {
+        let Work { tunnel, over, dialed, .. } = &mut work;
+        // It takes every path.
+        let _ = Dialling { tunnel, over: *over, dialed, port }.join(now, route);
+    }
     process::drop_privileges()?;
     work.run(common)
 }
@@ -462,7 +467,7 @@ impl Work {
 
     fn refresh_links(&mut self) -> Outcome {
         let Some(links) = &mut self.links else { return Ok(()) };
-        let changes = links.refresh(&mut self.driver, &self.live)?;
+        let changes = links.refresh(&mut self.driver)?;
         self.apply(changes);
         Ok(())
     }
@@ -471,7 +476,7 @@ impl Work {
     fn tend_links(&mut self) -> Outcome {
         let Some(links) = &mut self.links else { return Ok(()) };
         links.tell_troubles(&self.driver, &self.live);
-        let changes = links.tend(&mut self.driver, &self.live)?;
+        let changes = links.tend(&mut self.driver)?;
         self.apply(changes);
         Ok(())
     }
@@ -479,35 +484,15 @@ impl Work {
     /// The other end answers over `route`.
     fn is_up(&mut self, route: Route) {
         let Some(links) = &mut self.links else { return };
-        let changes = links.up(route, &self.live);
+        let changes = links.up(route);
         self.apply(changes);
     }
 
-    /// A path can be used now.
-    fn join(&mut self, route: Route) {
-        let now = self.driver.now();
-        match self.over {
-            _ if !std::mem::replace(&mut self.dialed, true) => self.tunnel.dial(now, route, self.port()),
-            Over::Dccp => self.tunnel.reroute(now, Some(route)),
-            Over::Sctp => self.tunnel.join(now, route),
-        }
-    }
-
     /// Paths join and leave.
-    fn apply(&mut self, changes: Vec<Change>) {
-        for change in changes {
-            let now = self.driver.now();
-            match change {
-                Change::Join(route) => self.join(route),
-                Change::Leave(route) => {
-                    match self.over {
-                        Over::Dccp => self.tunnel.reroute(now, None),
-                        Over::Sctp => self.tunnel.leave(now, route),
-                    }
-                    self.driver.unbind(route.socket);
-                }
-            }
-        }
+    fn apply(&mut self, changes: Vec<LinkChange>) {
+        let port = self.port();
+        let Self { links: Some(links), driver, live, tunnel, over, dialed, .. } = self else { return };
+        links.carry_out(changes, driver, live, &mut Dialling { tunnel, over: *over, dialed, port });
     }
 
     fn show(&mut self, now: Instant) {
@@ -549,5 +534,31 @@ impl Work {
             }
         }
         Ok(())
+    }
+}
+
+/// The tunnel of an end that calls, whose first path begins it.
+struct Dialling<'a> {
+    tunnel: &'a mut Tunnel,
+    over: Over,
+    dialed: &'a mut bool,
+    port: u16,
+}
+
+impl Dials for Dialling<'_> {
+    fn join(&mut self, now: Instant, route: Route) -> Result<(), NotJoined> {
+        match self.over {
+            _ if !std::mem::replace(self.dialed, true) => self.tunnel.dial(now, route, self.port),
+            Over::Dccp => self.tunnel.reroute(now, Some(route)),
+            Over::Sctp => self.tunnel.join(now, route),
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, now: Instant, route: Route) {
+        match self.over {
+            Over::Dccp => self.tunnel.reroute(now, None),
+            Over::Sctp => self.tunnel.leave(now, route),
+        }
     }
 }
