@@ -77,6 +77,34 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(got, bytes(range(50)))
         await sending
 
+    async def test_a_callback_that_raises_breaks_nothing(self):
+        server = await braidcast.aio.serve(["127.0.0.1:0"], plain=True)
+        connection = await braidcast.aio.connect(server.addresses, plain=True)
+        accepted = await server.accept()
+        raised, said = [], asyncio.Event()
+
+        def handler(loop, context):
+            raised.append(context["exception"])
+            said.set()
+
+        asyncio.get_running_loop().set_exception_handler(handler)
+        accepted.on_event = lambda event: 1 / 0
+        await connection.send(b"once")
+        await asyncio.wait_for(said.wait(), 10)
+        self.assertIsInstance(raised[0], ZeroDivisionError)
+        self.assertEqual(await accepted.recv(), b"once")
+        await accepted.send(b"twice")
+        self.assertEqual(await connection.recv(), b"twice")
+
+    async def test_who_comes_and_goes_before_anybody_accepts_is_not_kept(self):
+        server = await braidcast.aio.serve(["127.0.0.1:0"], plain=True)
+        for _ in range(5):
+            await (await braidcast.aio.connect(server.addresses, plain=True)).shutdown()
+        while server.blocking.connections():
+            await asyncio.sleep(0.01)
+        await (await braidcast.aio.connect(server.addresses, plain=True)).send(b"I stay")
+        self.assertEqual(await (await asyncio.wait_for(server.accept(), 10)).recv(), b"I stay")
+
     async def test_ends_have_reasons_and_codes(self):
         server = await braidcast.aio.serve(["127.0.0.1:0"], key="a passphrase of some length")
         with self.assertRaises(braidcast.aio.Closed) as refused:

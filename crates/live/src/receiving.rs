@@ -140,11 +140,11 @@ impl Receiving {
                     ReceiverEvent::Connected { stream, name: known.name.clone(), key: known.key }
                 }
                 (Event::Anew, Some(stream)) => {
-                    self.streams.entry(stream).or_default().handed = 0;
+                    self.streams.get_mut(&stream).into_iter().for_each(|it| it.handed = 0);
                     continue;
                 }
                 (Event::Flush, Some(stream)) => {
-                    self.streams.entry(stream).or_default().flush_asked = true;
+                    self.streams.get_mut(&stream).into_iter().for_each(|it| it.flush_asked = true);
                     continue;
                 }
                 (Event::Lost(reason), Some(stream)) => {

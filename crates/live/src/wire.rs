@@ -67,7 +67,7 @@ impl Wire {
     /// did not go as asked.
     pub(crate) fn tend(&mut self, machine: &mut impl Dials, changed: bool) -> Vec<String> {
         let Some(links) = &mut self.links else { return Vec::new() };
-        let changes = if changed { links.refresh(&mut self.driver) } else { links.tend(&mut self.driver) };
+        let changes = if changed { links.refresh(&mut self.driver) } else { Ok(links.tend(&mut self.driver)) };
         match changes {
             Ok(changes) => self.apply(machine, changes),
             // It is looked at again with the next change.

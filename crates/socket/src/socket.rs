@@ -34,7 +34,21 @@ pub struct Socket {
     secured: Option<Secured>,
     /// The application changed something that the driver has not seen.
     touched: bool,
-    warnings: Vec<String>,
+    warnings: Warnings,
+}
+
+/// What did not go as asked, in words.
+#[derive(Debug, Default)]
+struct Warnings(Vec<String>);
+
+impl Warnings {
+    /// That wait to be taken, at most: an interface that comes and goes makes some each time.
+    const MOST: usize = 64;
+
+    fn add(&mut self, words: impl IntoIterator<Item = String>) {
+        let room = Self::MOST - self.0.len();
+        self.0.extend(words.into_iter().take(room));
+    }
 }
 
 impl Socket {
@@ -72,13 +86,13 @@ impl Socket {
             links: BTreeMap::new(),
             secured: None,
             touched: false,
-            warnings: Vec::new(),
+            warnings: Warnings::default(),
         })
     }
 
     /// It was made with this protection.
     pub(crate) fn is_secured(&mut self, secured: Secured) {
-        self.warnings.extend(secured.warning().map(str::to_owned));
+        self.warnings.add(secured.warning().map(str::to_owned));
         self.secured = Some(secured);
     }
 
@@ -144,9 +158,9 @@ impl Socket {
         if paths.is_empty() {
             return Err(braidcast_sctp::ConnectError::NoRoute.into());
         }
-        let (links, mut warnings) =
+        let (links, warnings) =
             Links::begin(paths.iter().map(Path::link).collect::<Result<_, _>>()?, Carrier::Udp, &mut self.driver)?;
-        self.warnings.append(&mut warnings);
+        self.warnings.add(warnings);
         self.touched = true;
         let routes = links.routes();
         if routes.is_empty() {
@@ -175,7 +189,7 @@ impl Socket {
         let added = links.add(path.link()?, &mut self.driver)?;
         self.touched = true;
         let Some(LinkChange::Joined { route, warning, .. }) = added else { return Ok(()) };
-        self.warnings.extend(warning);
+        self.warnings.add(warning);
         let joined = Dialling { hub: &mut self.hub, id: connection }.try_join(self.driver.now(), route);
         if joined.is_err() {
             links.forget(route);
@@ -230,8 +244,7 @@ impl Socket {
     /// `None`: nothing happened in that time, or until a [`Waker`] was called.
     ///
     /// # Errors
-    /// [`Error::Io`] if polling fails, [`Error::Links`] if a path cannot be opened whose interface
-    /// has appeared.
+    /// [`Error::Io`] if polling fails.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<(ConnectionId, Event)>, Error> {
         let no_wait = timeout == Some(Duration::ZERO);
         let end = timeout.filter(|_| !no_wait).map(|timeout| self.driver.now() + timeout);
@@ -240,7 +253,7 @@ impl Socket {
             if std::mem::take(&mut self.touched) {
                 // What the application did leaves before it waits for anything.
                 let wake = self.driver.try_drive(&mut self.hub.endpoint, None)?;
-                self.take(wake.as_ref())?;
+                self.take(wake.as_ref());
                 called = wake == Some(Wake::Called);
             }
             // Who does not wait calls until there is nothing more to do.
@@ -252,7 +265,7 @@ impl Socket {
                 true => self.driver.try_drive(&mut self.hub.endpoint, due)?,
                 false => Some(self.driver.drive(&mut self.hub.endpoint, end.into_iter().chain(due).min())?),
             };
-            self.take(wake.as_ref())?;
+            self.take(wake.as_ref());
             let is_over = match wake {
                 None => true,
                 Some(Wake::Until) => end.is_some_and(|end| end <= self.driver.now()),
@@ -433,7 +446,7 @@ impl Socket {
     /// Takes what did not go as asked since the last call, in words, for example a binding to an
     /// address in place of an interface.
     pub fn take_warnings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.warnings)
+        std::mem::take(&mut self.warnings.0)
     }
 
     /// The time now, since the socket was made.
@@ -452,11 +465,10 @@ impl Socket {
             links.get_mut(&id).into_iter().for_each(|links| links.down(driver.now(), route));
         }
         self.settle();
-        self.tend()?;
+        self.tend();
         if matches!(wake, Some(Wake::Interfaces(_))) {
-            self.refresh()?;
+            self.refresh();
         }
-        Ok(())
     }
 }
 

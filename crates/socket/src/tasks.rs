@@ -66,6 +66,15 @@ struct Progress {
     end: Option<(CloseReason, Vec<u64>)>,
 }
 
+/// What the task has. However that ends, by a panic or with its runtime too, nobody waits for it any more.
+struct Driven(Arc<Shared>);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.0.fail();
+    }
+}
+
 /// As long as there is one, the task goes on.
 #[derive(Debug)]
 struct Handles(Arc<Shared>);
@@ -85,7 +94,7 @@ impl Shared {
     /// Does what there is to do. Returns `false` if the task is to end.
     fn drive(&self) -> Result<bool, Error> {
         loop {
-            let event = lock(&self.socket).poll(Some(Duration::ZERO))?;
+            let event = self.socket()?.poll(Some(Duration::ZERO))?;
             match event {
                 Some((id, event)) => self.happened(id, event),
                 None => {
@@ -95,7 +104,7 @@ impl Shared {
                         state.closing |= state.dropped;
                         (state.dropped, closing)
                     };
-                    let mut socket = lock(&self.socket);
+                    let mut socket = self.socket()?;
                     if dropped && !closing {
                         // What was sent is to arrive all the same; nobody receives any more.
                         socket.begin_close()?;
@@ -127,6 +136,8 @@ impl Shared {
         }
         news.changed.notify_waiters();
     }
+                // Nothing is left to read: who accepts late need not hear of it.
+                state.accepted.retain(|(other, _)| *other != id);
 
     /// Nothing works any more: everybody who waits gets to know.
     fn fail(&self) {
@@ -147,7 +158,8 @@ impl Drop for Handles {
 impl Drop for Open {
     fn drop(&mut self) {
         let shared = &self.socket.0.0;
-        _ = lock(&shared.socket).shutdown(self.id);
+        // Where that fails there is nothing to end.
+        _ = shared.socket().and_then(|mut socket| socket.shutdown(self.id));
         shared.touched.notify_one();
     }
 }
@@ -168,16 +180,16 @@ impl AsyncSocket {
             touched: Notify::new(),
             accepted: Notify::new(),
         });
-        let driven = Arc::clone(&shared);
+        let driven = Driven(Arc::clone(&shared));
         tokio::spawn(async move {
             let mut goes_on = driven.drive();
             while let Ok(true) = goes_on {
                 tokio::select! {
                     done = ready.drained(|| driven.drive()) => goes_on = done.unwrap_or_else(|error| Err(error.into())),
                     () = driven.touched.notified() => goes_on = driven.drive(),
+            let driven = &driven.0;
                 }
             }
-            driven.fail();
         });
         Ok(Self(Arc::new(Handles(shared))))
     }
@@ -212,7 +224,7 @@ impl AsyncSocket {
         let connection = {
             // The task does not hear of it before it is known here.
             let mut state = lock(&shared.state);
-            let id = lock(&shared.socket).connect(paths)?;
+            let id = shared.socket()?.connect(paths)?;
             let news = Arc::clone(state.connections.entry(id).or_default());
             Connection(Arc::new(Open { socket: self.clone(), id, news }))
         };
@@ -269,9 +281,16 @@ impl AsyncSocket {
     }
 
     /// Calls `call` with the socket, for what this type does not have.
-    pub fn with<T>(&self, call: impl FnOnce(&mut Socket) -> T) -> T {
-        let done = call(&mut lock(&self.0.0.socket));
-        self.0.0.touched.notify_one();
+    ///
+    /// # Errors
+    /// Those of `call`, and [`Error::Broken`] if the socket does not work any more.
+    pub fn with<T>(&self, call: impl FnOnce(&mut Socket) -> Result<T, Error>) -> Result<T, Error> {
+        let shared = &self.0.0;
+        if lock(&shared.state).failed {
+            return Err(Error::Broken);
+        }
+        let done = call(&mut *shared.socket()?);
+        shared.touched.notify_one();
         done
     }
 }

@@ -145,3 +145,52 @@ fn connections_go_to_other_tasks_and_threads() {
     is_for_all::<SharedSocket>();
     is_send::<Socket>();
 }
+
+/// A panic of one task is no reason for others to wait for ever.
+#[tokio::test]
+async fn a_call_that_panics_ends_all_waits() {
+    let (server, at) = server(&Protection::Plain);
+    let connection = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+    let accepted = server.accept().await.unwrap();
+    let (waiting, broken) = (accepted.clone(), server.clone());
+    let reading = tokio::spawn(async move { waiting.recv().await.map(|_| ()) });
+    let accepting = server.clone();
+    let accepting = tokio::spawn(async move { accepting.accept().await.map(|_| ()) });
+    // It waits for room, as nobody reads at the other end.
+    let writing = accepted.clone();
+    let writing = tokio::spawn(async move {
+        let ended = loop {
+            match writing.send(&[7; 100_000], &SendOptions::default()).await {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        Err::<(), Error>(ended)
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let panicked = tokio::spawn(async move { broken.with(|_| -> Result<(), Error> { panic!("seven") }) }).await;
+    assert!(panicked.is_err());
+    let all = async { (reading.await.unwrap(), accepting.await.unwrap(), writing.await.unwrap()) };
+    let (read, accept, write) = tokio::time::timeout(Duration::from_secs(20), all).await.expect("they wait for ever");
+    for ended in [read, accept, write] {
+        assert!(matches!(ended, Err(Error::Broken)), "{ended:?}");
+    }
+    drop(connection);
+}
+
+/// Connections that nobody accepts, and that end, are forgotten.
+#[tokio::test]
+async fn who_comes_and_goes_before_anybody_accepts_is_not_kept() {
+    let (server, at) = server(&Protection::Plain);
+    for _ in 0..5 {
+        let connection = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+        connection.shutdown().await.unwrap();
+    }
+    while server.with(|socket| Ok(socket.connections().count())).unwrap() > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let last = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+    last.send(b"I stay", &SendOptions::default()).await.unwrap();
+    let accepted = server.accept().await.unwrap();
+    assert_eq!(accepted.recv().await.unwrap().unwrap().data, b"I stay");
+}

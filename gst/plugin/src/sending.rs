@@ -281,7 +281,7 @@ impl Worker {
                 self.say_at = None;
                 self.say_no_answer();
             }
-            let changes = self.links.tend(&mut self.driver).map_err(|error| cannot_open(&error))?;
+            let changes = self.links.tend(&mut self.driver);
             self.apply(changes);
             let until = [Some(self.rate_at), self.input.poll_timeout(), self.say_at, self.end_by, self.links.next()];
             match self.driver.drive(&mut self.sender, until.into_iter().flatten().min()) {

@@ -268,9 +268,15 @@ class Socket:
         elif event.kind == Kind.CLOSED:
             connection._end = event
             del self._connections[event.connection]
+            if connection in self._accepted:
+                # Nothing is left to read: who accepts late need not hear of it.
+                self._accepted.remove(connection)
         connection._bell.ring()
         if connection.on_event is not None:
-            connection.on_event(event)
+            try:
+                connection.on_event(event)
+            except Exception as error:  # One connection's, and no reason for others to end.
+                self._loop.call_exception_handler({"message": "braidcast: on_event failed", "exception": error})
 
 
 async def connect(paths: Sequence[Path], **how: Any) -> Connection:

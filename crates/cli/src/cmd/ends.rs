@@ -172,7 +172,7 @@ impl Ends {
     /// The same for what is due, and for what relays say.
     pub(crate) fn tend(&mut self, driver: &mut Driver, live: &Live, session: &mut impl Dials) -> Outcome {
         let Some(links) = &mut self.links else { return Ok(()) };
-        let changes = links.tend(driver)?;
+        let changes = links.tend(driver);
         self.carry_out(changes, driver, live, session);
         while let Some((links, event)) =
             self.links.as_mut().zip(self.through.as_mut().and_then(|through| through.legs.poll_event()))

@@ -124,8 +124,8 @@ impl Links {
     }
 
     /// The same for what is due: the resolver may have answered, and the next address of a name is tried.
-    pub(crate) fn tend(&mut self, driver: &mut Driver) -> Outcome<Vec<LinkChange>> {
-        self.links.tend(driver).map_err(failure)
+    pub(crate) fn tend(&mut self, driver: &mut Driver) -> Vec<LinkChange> {
+        self.links.tend(driver)
     }
 
     /// The other end answers over `route`; what leaves for that.

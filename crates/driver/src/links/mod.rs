@@ -451,23 +451,29 @@ impl Links {
         self.all.iter().filter_map(|slot| slot.due).chain(self.host_names.next()).min()
     }
 
-    /// Does what is due: takes the resolver's answers, and tries the next addresses.
-    ///
-    /// # Errors
-    /// [`LinksError::List`]; nothing changed then.
-    pub fn tend(&mut self, driver: &mut Driver) -> Result<Vec<LinkChange>, LinksError> {
+    /// Does what is due: takes the resolver's answers, and tries the next addresses. If the interfaces
+    /// cannot be listed, that is done a second later.
+    pub fn tend(&mut self, driver: &mut Driver) -> Vec<LinkChange> {
         let now = driver.now();
         if self.next().is_none_or(|next| next > now) {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let mut changes = self.take_answers(now);
-        if self.all.iter().any(|slot| slot.due.is_some_and(|due| due <= now)) {
-            let interfaces = Interfaces::list().map_err(LinksError::List)?;
-            for place in 0..self.all.len() {
-                changes.extend(self.try_or_tell(place, driver, &interfaces));
+        if self.all.iter().any(|slot| slot.is_due(now)) {
+            match Interfaces::list().map_err(LinksError::List) {
+                Ok(interfaces) => {
+                    let places = 0..self.all.len();
+                    changes.extend(places.flat_map(|place| self.try_or_tell(place, driver, &interfaces)));
+                }
+                Err(error) => {
+                    for slot in self.all.iter_mut().filter(|slot| slot.is_due(now)) {
+                        slot.due = Some(now + FIRST_ANSWER);
+                        changes.push(LinkChange::Failed { name: slot.link.name.clone(), why: error.to_string() });
+                    }
+                }
             }
         }
-        Ok(changes)
+        changes
     }
 
     /// Tries the next way of the path at `place`, if it is due; what cannot be opened is told.

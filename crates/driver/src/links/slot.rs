@@ -69,6 +69,11 @@ impl Slot {
         self.open.iter().any(|it| it.up)
     }
 
+    /// Returns `true` if the next candidate is tried by now.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+
     /// Returns `true` if an address of it is known.
     pub(super) const fn is_known(&self) -> bool {
         !self.candidates.is_empty()
@@ -119,7 +124,7 @@ impl Slot {
             self.due = None;
             return None;
         }
-        let is_due = self.open.is_empty() || self.due.is_some_and(|due| due <= now);
+        let is_due = self.open.is_empty() || self.is_due(now);
         if !is_due {
             return None;
         }

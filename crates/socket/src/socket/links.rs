@@ -5,7 +5,7 @@ use super::{Socket, close_sockets};
 use crate::hub::Hub;
 use crate::{CloseReason, ConnectionId, Error};
 use braidcast_core::{Dials, Instant, NotJoined, Route};
-use braidcast_driver::{LinkChange, Links};
+use braidcast_driver::{LinkChange, Links, LinksError};
 use braidcast_sctp::{PathReport, PathState};
 
 impl Socket {
@@ -26,27 +26,25 @@ impl Socket {
     }
 
     /// Takes the resolver's answers, and tries the next addresses of names.
-    pub(super) fn tend(&mut self) -> Result<(), Error> {
+    pub(super) fn tend(&mut self) {
         let now = self.driver.now();
         let due = |links: &Links| links.next().is_some_and(|next| next <= now);
         for id in self.links.iter().filter(|(_, links)| due(links)).map(|(&id, _)| id).collect::<Vec<_>>() {
             let Some(links) = self.links.get_mut(&id) else { continue };
-            let changes = links.tend(&mut self.driver)?;
-            self.change(id, changes);
+            let changes = links.tend(&mut self.driver);
+            self.change(id, Ok(changes));
             self.end_without_paths(id);
         }
-        Ok(())
     }
 
     /// The interfaces or routes have changed.
-    pub(super) fn refresh(&mut self) -> Result<(), Error> {
+    pub(super) fn refresh(&mut self) {
         for id in self.links.keys().copied().collect::<Vec<_>>() {
             let Some(links) = self.links.get_mut(&id) else { continue };
-            let changes = links.refresh(&mut self.driver)?;
+            let changes = links.refresh(&mut self.driver);
             self.change(id, changes);
         }
         self.touched = true;
-        Ok(())
     }
 
     /// Ends a connection whose names have addresses, and which no path leads to.
@@ -54,7 +52,7 @@ impl Socket {
         let Some(links) = self.links.get(&id).filter(|_| self.hub.is_resolving(id)) else { return };
         if links.routes().is_empty() && links.unresolved().next().is_none() {
             let missing: Vec<String> = links.missing().map(ToString::to_string).collect();
-            self.warnings.push(format!("no path can be used: there is no {}", missing.join(" and no ")));
+            self.warnings.add([format!("no path can be used: there is no {}", missing.join(" and no "))]);
             self.hub.over(self.driver.now(), id, CloseReason::PathsFailed);
             self.close_ended();
         }
@@ -67,9 +65,14 @@ impl Socket {
         }
     }
 
-    /// Has the paths of a connection join and leave.
-    fn change(&mut self, id: ConnectionId, changes: Vec<LinkChange>) {
+    /// Has the paths of a connection join and leave. What could not be looked at is with the next
+    /// change: nothing that there is ends for that.
+    fn change(&mut self, id: ConnectionId, changes: Result<Vec<LinkChange>, LinksError>) {
         let Self { driver, hub, links, warnings, .. } = self;
+        let changes = changes.unwrap_or_else(|error| {
+            warnings.add([error.to_string()]);
+            Vec::new()
+        });
         let Some(links) = links.get_mut(&id).filter(|_| !changes.is_empty()) else { return };
         self.touched = true;
         for change in links.carry_out(changes, driver, &mut Dialling { hub, id }) {
@@ -77,7 +80,7 @@ impl Socket {
                 LinkChange::Unresolved { host, why } if hub.is_resolving(id) && !links.is_asking() => {
                     hub.over(driver.now(), id, CloseReason::Unresolved { host, why });
                 }
-                other => warnings.extend(other.warning()),
+                other => warnings.add(other.warning()),
             }
         }
         self.close_ended();

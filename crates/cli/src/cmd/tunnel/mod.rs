@@ -476,7 +476,7 @@ impl Work {
     fn tend_links(&mut self) -> Outcome {
         let Some(links) = &mut self.links else { return Ok(()) };
         links.tell_troubles(&self.driver, &self.live);
-        let changes = links.tend(&mut self.driver)?;
+        let changes = links.tend(&mut self.driver);
         self.apply(changes);
         Ok(())
     }
