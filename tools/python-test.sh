@@ -28,6 +28,6 @@ python3 -m venv "$out/test"
 cd "$out"
 mypy=("$out/test/bin/mypy" --strict --no-error-summary --disable-error-code import-untyped)
 "${mypy[@]}" --package braidcast
-"${mypy[@]}" "$OLDPWD"/bindings/python/examples/{telemetry,two_paths}.py
+"${mypy[@]}" "$OLDPWD"/bindings/python/examples/{media,telemetry,two_paths}.py
 "$out/test/bin/python" -m unittest discover --start-directory "$OLDPWD/bindings/python/tests"
 ls -sh "$out"/wheels/*.whl

@@ -2,7 +2,9 @@
 //! on.
 
 mod errors;
+mod keys;
 mod lab;
+mod media;
 mod socket;
 
 /// The module as Python sees it.
@@ -10,6 +12,8 @@ mod socket;
 mod _native {
     #[pymodule_export]
     use super::lab::{find_scenario, mean_ci95, run_scenario, scenario_names};
+    #[pymodule_export]
+    use super::media::{MediaEvent, MediaUnit, Receiver, Sender};
     #[pymodule_export]
     use super::socket::{Event, Socket, fingerprint};
     use pyo3::prelude::*;

@@ -1,7 +1,8 @@
 use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure};
+use crate::keys::Keys;
 use braidcast_socket::{
-    CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, Protection, RateLimits, RateOptions,
-    RateReport, SendError, SendOptions, SharedSocket, Trust,
+    CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, RateLimits, RateOptions, RateReport,
+    SendError, SendOptions, SharedSocket, Trust,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyDict};
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a wait goes on before Python's signals are looked at, so that Ctrl-C works.
-const SLICE: Duration = Duration::from_millis(100);
+pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
 /// A socket for messages over several networks at once.
 ///
@@ -94,10 +95,7 @@ impl Socket {
         profile: &str,
         longest_silence: f64,
     ) -> PyResult<Self> {
-        let refused = |what: &'static str| Err(Misuse::new_err(what));
-        if authorized.is_some() && identity.is_none() {
-            return refused("authorized needs an identity");
-        }
+        let keys = Keys::new(key, plain, identity, authorized)?;
         let profile = match profile {
             "live" => Profile::Live,
             "bulk" => Profile::Bulk,
@@ -106,23 +104,10 @@ impl Socket {
         };
         let silence = duration("longest_silence", longest_silence)?;
         // A passphrase takes a quarter of a second.
-        let make = |protection: Protection| {
+        let socket = py.detach(|| {
             let builder = braidcast_socket::Socket::builder().profile(profile).longest_silence(Some(silence));
-            builder.protection(protection).build().and_then(SharedSocket::new)
-        };
-        let socket = match (key, identity, plain) {
-            (Some(_), Some(_), _) => return refused("a key that is shared and an identity do not go together"),
-            (Some(_), _, true) => return refused("a key needs encryption: leave out key, or plain"),
-            (_, Some(_), true) => return refused("an identity needs encryption: leave out identity, or plain"),
-            (Some(key), None, false) => py.detach(|| make(Protection::Key(key))),
-            (None, Some(file), false) => py.detach(|| {
-                let own = Identity::load_or_create(file)?;
-                let trust = authorized.map_or(Ok(Trust::Anyone), Trust::only)?;
-                make(Protection::Identity { own, trust })
-            }),
-            (None, None, true) => py.detach(|| make(Protection::Plain)),
-            (None, None, false) => py.detach(|| make(Protection::Anyone)),
-        };
+            builder.protection(keys.protection()?).build().and_then(SharedSocket::new)
+        });
         Ok(Self { socket: socket.map_err(exception)? })
     }
 
@@ -224,14 +209,7 @@ impl Socket {
             let bytes = bytes.as_bytes();
             return self.with(py, |socket| socket.send(id, bytes, &how));
         }
-        // Others may change while Python runs on.
-        let copy = match data.cast::<PyByteArray>() {
-            Ok(bytes) => bytes.to_vec(),
-            Err(_) => {
-                let view = py.import("builtins")?.getattr("memoryview")?.call1((data,))?;
-                view.call_method0("tobytes")?.extract::<Vec<u8>>()?
-            }
-        };
+        let copy = copied(py, data)?;
         self.with(py, |socket| socket.send(id, &copy, &how))
     }
 
@@ -358,19 +336,7 @@ impl Socket {
     /// follow_rate, and while the connection is not up.
     fn rate_report<'py>(&self, py: Python<'py>, connection: u64) -> PyResult<Option<Bound<'py, PyDict>>> {
         let report = self.with(py, |socket| socket.rate_report(ConnectionId(connection)))?;
-        let dict = |report: RateReport| {
-            let dict = PyDict::new(py);
-            dict.set_item("next_frame_bits", report.next_frame_bits)?;
-            dict.set_item("rate_bits_per_second", report.rate)?;
-            dict.set_item("smoothed_bits_per_second", report.smoothed_rate)?;
-            dict.set_item("is_floor", report.is_floor)?;
-            dict.set_item("below_least", report.below_least)?;
-            dict.set_item("waiting_ms", report.waiting_ms)?;
-            dict.set_item("waiting_frames", report.waiting_frames)?;
-            dict.set_item("frame_interval_ms", report.frame_interval_ms)?;
-            Ok(dict)
-        };
-        report.map(dict).transpose()
+        report.map(|report| rate_dict(py, &report)).transpose()
     }
 
     /// The paths of a connection as they are now, a dict each.
@@ -400,13 +366,13 @@ impl Socket {
 
 /// A path as Python writes it.
 #[derive(FromPyObject)]
-enum PathArgument {
+pub(crate) enum PathArgument {
     To(String),
     Via(String, Option<String>),
 }
 
 impl PathArgument {
-    fn path(self) -> PyResult<Path> {
+    pub(crate) fn path(self) -> PyResult<Path> {
         let path = |text: String| text.parse::<Path>().map_err(Misuse::new_err);
         Ok(match self {
             Self::To(remote) | Self::Via(remote, None) => path(remote)?,
@@ -416,6 +382,31 @@ impl PathArgument {
 }
 
 impl Socket {
+/// The bytes of anything that has some. They may change while Python runs on.
+pub(crate) fn copied(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = data.cast::<PyByteArray>() {
+        return Ok(bytes.to_vec());
+    }
+    let view = py.import("builtins")?.getattr("memoryview")?.call1((data,))?;
+    view.call_method0("tobytes")?.extract()
+}
+
+pub(crate) fn rate_dict<'py>(py: Python<'py>, report: &RateReport) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("next_frame_bits", report.next_frame_bits)?;
+    dict.set_item("rate_bits_per_second", report.rate)?;
+    dict.set_item("smoothed_bits_per_second", report.smoothed_rate)?;
+    dict.set_item("is_floor", report.is_floor)?;
+    dict.set_item("below_least", report.below_least)?;
+    dict.set_item("waiting_ms", report.waiting_ms)?;
+    dict.set_item("waiting_frames", report.waiting_frames)?;
+    dict.set_item("frame_interval_ms", report.frame_interval_ms)?;
+    Ok(dict)
+}
+
     /// Runs `call` while other Python threads go on.
     fn with<T: Send>(
         &self,
@@ -451,7 +442,7 @@ fn told(connection: ConnectionId, event: braidcast_socket::Event) -> Event {
     }
 }
 
-fn reason(reason: &CloseReason) -> &'static str {
+pub(crate) fn reason(reason: &CloseReason) -> &'static str {
     match reason {
         CloseReason::Shutdown => "shutdown",
         CloseReason::Aborted => "aborted",
@@ -477,7 +468,7 @@ fn state(state: PathState) -> &'static str {
     }
 }
 
-fn parse(address: &str) -> PyResult<SocketAddr> {
+pub(crate) fn parse(address: &str) -> PyResult<SocketAddr> {
     address.parse().map_err(|_| {
         Misuse::new_err(format!(
             "{address:?} is not an address with a port, for example 192.0.2.1:9000 or [2001:db8::1]:9000"
@@ -485,19 +476,19 @@ fn parse(address: &str) -> PyResult<SocketAddr> {
     })
 }
 
-fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
+pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
     let what = || Misuse::new_err(format!("{name} is {seconds}; give seconds, 0 or more"));
     Duration::try_from_secs_f64(seconds).map_err(|_| what()).map(|it| it.min(Duration::from_secs(u32::MAX.into())))
 }
 
-fn limits(least: u64, greatest: u64) -> PyResult<RateLimits> {
+pub(crate) fn limits(least: u64, greatest: u64) -> PyResult<RateLimits> {
     if least > greatest {
         return Err(Misuse::new_err(format!("least is {least}, more than greatest, {greatest}; give a lower least")));
     }
     Ok(RateLimits { least, greatest })
 }
 
-fn exception(error: braidcast_socket::Error) -> PyErr {
+pub(crate) fn exception(error: braidcast_socket::Error) -> PyErr {
     use braidcast_socket::Error as Inner;
     let text = error.to_string();
     match error {
