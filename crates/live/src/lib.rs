@@ -60,6 +60,7 @@
 
 mod error;
 mod port;
+mod protected;
 mod receiver;
 mod receiving;
 mod sender;

@@ -1,5 +1,6 @@
 use crate::error::check_latency;
 use crate::port::Port;
+use crate::protected::{protected, secured};
 use crate::receiving::{Order, Receiving};
 use crate::wire::Wire;
 use crate::{AccessUnit, Error};
@@ -110,25 +111,12 @@ pub struct MediaReceiverBuilder {
 }
 
 impl MediaReceiverBuilder {
-    /// Only who has the same key is let in ([`Protection::Key`]). Default: encrypted, with anybody.
-    pub fn key(self, key: &str) -> Self {
-        self.protection(Protection::Key(key.to_owned()))
-    }
-
-    /// Each end has a key of its own, and says whose it takes ([`Protection::Identity`]).
-    pub fn identity(self, own: Identity, trust: Trust) -> Self {
-        self.protection(Protection::Identity { own, trust })
-    }
+    protected!("let in ([`Protection::Key`]). Default: encrypted, with anybody.");
 
     /// Each end has a key of its own, and only these senders are let in, each with the name that its stream then has.
     pub fn senders(self, own: Identity, senders: BTreeMap<Fingerprint, Permit>) -> Self {
         let trust = Trust::Only(senders.keys().copied().collect());
         self.identity(own, trust).options(|it| it.permits = Some(senders))
-    }
-
-    /// How all that goes over the networks is protected.
-    pub fn protection(self, protection: Protection) -> Self {
-        Self { protection, ..self }
     }
 
     /// Hands out access units, as [`ReceiverEvent::Unit`]. Default: bytes of a transport stream,
@@ -198,8 +186,7 @@ impl MediaReceiverBuilder {
             names.iter().try_for_each(|name| braidcast_session::wire::check_name(name)).map_err(Error::Name)?;
         }
         options.latency.map_or(Ok(()), check_latency)?;
-        let secured = self.protection.secured()?;
-        warnings.extend(secured.warning().map(str::to_owned));
+        let secured = secured(&self.protection, &mut warnings)?;
         options.security = secured.options();
         options.output_size = MediaReceiver::LONGEST;
         let (now, port, rng) = (wire.driver.now(), options.local_port, Rng::from_entropy(entropy()?));

@@ -1,5 +1,6 @@
 use crate::error::check_latency;
 use crate::port::Port;
+use crate::protected::{protected, secured};
 use crate::sending::{Order, Sending};
 use crate::wire::Wire;
 use crate::{AccessUnit, Coding, Error, Track};
@@ -68,20 +69,7 @@ pub struct MediaSenderBuilder {
 }
 
 impl MediaSenderBuilder {
-    /// Only who has the same key is sent to ([`Protection::Key`]). Default: encrypted, to anybody.
-    pub fn key(self, key: &str) -> Self {
-        self.protection(Protection::Key(key.to_owned()))
-    }
-
-    /// Each end has a key of its own, and says whose it takes ([`Protection::Identity`]).
-    pub fn identity(self, own: Identity, trust: Trust) -> Self {
-        self.protection(Protection::Identity { own, trust })
-    }
-
-    /// How all that goes over the networks is protected.
-    pub fn protection(self, protection: Protection) -> Self {
-        Self { protection, ..self }
-    }
+    protected!("sent to ([`Protection::Key`]). Default: encrypted, to anybody.");
 
     /// How long after its capture each access unit, or packet, comes out at the other end, 1 ms to 71 minutes:
     /// at least the longest round trip and what losses take to be repeated. Default: 500 ms.
@@ -142,8 +130,7 @@ impl MediaSenderBuilder {
             braidcast_session::wire::check_name(&options.name).map_err(Error::Name)?;
         }
         check_latency(options.latency)?;
-        let secured = self.protection.secured()?;
-        warnings.extend(secured.warning().map(str::to_owned));
+        let secured = secured(&self.protection, &mut warnings)?;
         options.security = secured.options();
         options.reliable = false;
         // A receiver may acknowledge what it never got.
