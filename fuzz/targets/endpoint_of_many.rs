@@ -76,7 +76,7 @@ struct World {
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options { security: Some(SecurityOptions { method, limits: Limits::default() }), ..Options::live() }
+    Options::live().with(|it| it.security = Some(SecurityOptions { method, limits: Limits::default() }))
 }
 
 const SERVER: Route =

@@ -56,7 +56,7 @@ fn usrsctp_and_we_reset_and_add_streams_of_each_other() {
     let Some(program) = build("usrsctp_streams", folder.path()) else { return };
     let (udp, port) = (free_port().unwrap(), 5009);
     let theirs = Telling::start(&program, &[&udp.to_string(), &port.to_string()]).unwrap();
-    let options = Options { reconfiguration: true, ..Options::live() };
+    let options = Options::live().with(|it| it.reconfiguration = true);
     let mut ours = Ours::new(options);
     let id = ours.connect(udp, port);
     ours.until(LIMIT, "connected", |ours| ours.events.contains(&(id, Event::Connected)));

@@ -202,6 +202,9 @@
 // The name of a host has no address that is known. It may be worth trying again.
 #define BRAIDCAST_REASON_UNRESOLVED 9
 
+// The other end's transport ended it; `code` is the error cause of SCTP, 4 if nobody listens there.
+#define BRAIDCAST_REASON_BY_TRANSPORT 10
+
 // Another reason, which later versions have.
 #define BRAIDCAST_REASON_OTHER 99
 
@@ -216,6 +219,48 @@
 
 // This end does not encrypt, and the other end does.
 #define BRAIDCAST_INSECURE_PLAIN_HERE 4
+
+// The ends know no common way to agree on keys: use the same version.
+#define BRAIDCAST_INSECURE_VERSION 5
+
+// Somebody in between changed what the ends offered each other, or their versions differ.
+#define BRAIDCAST_INSECURE_ALTERED 6
+
+// This end has a key, and the other end has none.
+#define BRAIDCAST_INSECURE_NO_KEY_THERE 7
+
+// The other end has a key, and this end has none.
+#define BRAIDCAST_INSECURE_NO_KEY_HERE 8
+
+// This end has a certificate, and the other end has none.
+#define BRAIDCAST_INSECURE_NO_CERTIFICATE_THERE 9
+
+// The other end has a certificate, and this end has none.
+#define BRAIDCAST_INSECURE_NO_CERTIFICATE_HERE 10
+
+// This end takes only keys that it knows, and the other end has none of its own.
+#define BRAIDCAST_INSECURE_UNKNOWN_THERE 11
+
+// The other end takes only keys that it knows, and this end has none of its own.
+#define BRAIDCAST_INSECURE_UNKNOWN_HERE 12
+
+// A certificate is not valid at this time.
+#define BRAIDCAST_INSECURE_CLOCK 13
+
+// The certificate is for another host.
+#define BRAIDCAST_INSECURE_WRONG_HOST 14
+
+// A certificate is not good for another reason.
+#define BRAIDCAST_INSECURE_CERTIFICATE 15
+
+// The other end agreed on no keys in time.
+#define BRAIDCAST_INSECURE_SILENT 16
+
+// The other end showed another key in the middle of the connection.
+#define BRAIDCAST_INSECURE_CHANGED 17
+
+// Keys were used up before new ones were agreed on.
+#define BRAIDCAST_INSECURE_SPENT 18
 
 // A sender or a receiver of live media. It runs in a thread of its own, and several threads may use
 // it; one at a time may call braidcast_media_poll, because of what that hands out.
@@ -245,8 +290,9 @@ typedef struct braidcast_send_options {
   size_t size;
   // Comes back in the events BRAIDCAST_DISCARDED, BRAIDCAST_DELIVERED and BRAIDCAST_CLOSED.
   uint64_t context;
-  // In how many milliseconds it must be at the other end; later it is discarded. 0: it is never
-  // too late.
+  // In how many milliseconds it must be at the other end; 0: it is never too late. What would be
+  // later, by the delay of the quickest path, is neither sent nor repeated. What has left may still
+  // come later if the delay grows meanwhile.
   uint32_t deadline_ms;
   // Repeated at most so often; -1: not at all; 0: as long as it takes.
   int32_t max_retransmissions;
@@ -303,6 +349,11 @@ typedef struct braidcast_event {
   // Of BRAIDCAST_CLOSED: the code that the other end gave to braidcast_abort, or
   // BRAIDCAST_INSECURE_WRONG_KEY and so on, or 0.
   uint32_t code;
+  // Of BRAIDCAST_REASON_ABORTED_BY_PEER: the reason as the other end gave it, any bytes. As long as
+  // `text`.
+  const uint8_t *data;
+  // How many.
+  size_t len;
 } braidcast_event;
 
 // What a program is told in words, with the pointer that it gave.
@@ -617,6 +668,16 @@ int braidcast_abort(struct braidcast_socket *socket,
                     uint64_t connection,
                     uint32_t code,
                     const char *reason);
+
+// The same with a reason of any `len` bytes, of which some 250 are told.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `reason` has `len` bytes, or `len` is 0.
+int braidcast_abort_with(struct braidcast_socket *socket,
+                         uint64_t connection,
+                         uint32_t code,
+                         const uint8_t *reason,
+                         size_t len);
 
 // Ends all connections in good order, and waits for that at most `timeout_ms` milliseconds.
 // Messages that still come are lost, and so are events. Returns 1 if all that was sent was

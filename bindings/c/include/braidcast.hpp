@@ -81,6 +81,8 @@ struct Event {
     std::uint32_t code;
     std::string text;
     std::vector<std::uint64_t> unsettled;
+    /* Of BRAIDCAST_REASON_ABORTED_BY_PEER: the reason as the other end gave it, any bytes. */
+    std::string data;
 };
 
 /* A socket, which is freed with this. It can be moved, and used by several threads as braidcast.h says. */
@@ -158,14 +160,16 @@ public:
         if (check(braidcast_poll(get(), static_cast<int>(timeout.count()), &it)) == 0)
             return std::nullopt;
         return Event{it.kind, it.connection, it.context, it.reason, it.code, it.text,
-                     {it.unsettled, it.unsettled + it.unsettled_count}};
+                     {it.unsettled, it.unsettled + it.unsettled_count},
+                     {reinterpret_cast<const char *>(it.data), it.len}};
     }
 
     void shutdown(std::uint64_t connection) { check(braidcast_shutdown(get(), connection)); }
 
     void abort(std::uint64_t connection, std::uint32_t code = 0, const std::string &reason = {})
     {
-        check(braidcast_abort(get(), connection, code, reason.c_str()));
+        auto bytes = reinterpret_cast<const std::uint8_t *>(reason.data());
+        check(braidcast_abort_with(get(), connection, code, bytes, reason.size()));
     }
 
     /* Returns true if all that was sent was acknowledged or discarded. */

@@ -13,7 +13,7 @@ mod structs;
 mod text;
 mod types;
 
-use braidcast_socket::{CloseReason, ConnectionId, Event, Insecurity, Path, SendOptions, SharedSocket};
+use braidcast_socket::{CloseReason, ConnectionId, Event, Path, SendOptions, SharedSocket};
 use error::{check, fail, guard};
 use std::ffi::{CString, c_char, c_int};
 use std::os::fd::AsRawFd;
@@ -54,6 +54,7 @@ impl BraidcastSocket {
 struct Handed {
     text: CString,
     unsettled: Vec<u64>,
+    data: Vec<u8>,
 }
 
 /// The version of the library that runs, as BRAIDCAST_VERSION is that of the header.
@@ -221,18 +222,14 @@ pub unsafe extern "C" fn braidcast_send(
         }
         // SAFETY: the caller's.
         let (message, given) = unsafe { (std::slice::from_raw_parts(data, len), get(options)?) };
-        let how = SendOptions {
-            stream: given.stream,
-            unordered: given.unordered != 0,
-            deadline: (given.deadline_ms > 0).then(|| Duration::from_millis(given.deadline_ms.into())),
-            max_retransmissions: match given.max_retransmissions {
-                0 => None,
-                most => Some(u16::try_from(most).unwrap_or(if most < 0 { 0 } else { u16::MAX })),
-            },
-            ppid: given.ppid,
-            context: given.context,
-            report: given.report != 0,
-            priority: given.priority,
+        let how = SendOptions::new().stream(given.stream).ppid(given.ppid).context(given.context);
+        let mut how = how.priority(given.priority);
+        how.unordered = given.unordered != 0;
+        how.report = given.report != 0;
+        how.deadline = (given.deadline_ms > 0).then(|| Duration::from_millis(given.deadline_ms.into()));
+        how.max_retransmissions = match given.max_retransmissions {
+            0 => None,
+            most => Some(u16::try_from(most).unwrap_or(if most < 0 { 0 } else { u16::MAX })),
         };
         check(it.socket.with(|socket| socket.send(ConnectionId(connection), message, &how)))?;
         Ok(BRAIDCAST_OK)
@@ -308,9 +305,10 @@ pub unsafe extern "C" fn braidcast_poll(
             Event::Restarted => (BRAIDCAST_RESTARTED, 0),
             Event::Closed { reason, unsettled } => {
                 (told.reason, told.code) = numbers(&reason);
-                let words = match reason {
-                    CloseReason::ByPeer { reason, .. } => reason,
-                    other => other.to_string(),
+                let words;
+                (words, handed.data) = match reason {
+                    CloseReason::ByPeer { reason, .. } => (String::from_utf8_lossy(&reason).into_owned(), reason),
+                    other => (other.to_string(), Vec::new()),
                 };
                 (handed.text, handed.unsettled) = (to_c(words), unsettled);
                 (BRAIDCAST_CLOSED, 0)
@@ -320,6 +318,7 @@ pub unsafe extern "C" fn braidcast_poll(
         };
         told.text = handed.text.as_ptr();
         (told.unsettled, told.unsettled_count) = (handed.unsettled.as_ptr(), handed.unsettled.len());
+        (told.data, told.len) = (handed.data.as_ptr(), handed.data.len());
         // SAFETY: the caller's.
         unsafe { put(event, told) }?;
         Ok(1)
@@ -356,6 +355,26 @@ pub unsafe extern "C" fn braidcast_abort(
         // SAFETY: the caller's.
         let (it, reason) = unsafe { (handle(socket)?, text::optional(reason, "reason")?) };
         let reason = reason.unwrap_or_default();
+        check(it.socket.with(|socket| socket.abort(ConnectionId(connection), code, reason)))?;
+        Ok(BRAIDCAST_OK)
+    })
+}
+
+/// The same with a reason of any `len` bytes, of which some 250 are told.
+///
+/// # Safety
+/// `socket` is of braidcast_socket_new; `reason` has `len` bytes, or `len` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn braidcast_abort_with(
+    socket: *mut BraidcastSocket,
+    connection: u64,
+    code: u32,
+    reason: *const u8,
+    len: usize,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's.
+        let (it, reason) = unsafe { (handle(socket)?, text::bytes(reason, len, "reason")?) };
         check(it.socket.with(|socket| socket.abort(ConnectionId(connection), code, reason)))?;
         Ok(BRAIDCAST_OK)
     })
@@ -414,16 +433,8 @@ fn numbers(reason: &CloseReason) -> (c_int, u32) {
         CloseReason::NoAnswer => (BRAIDCAST_REASON_NO_ANSWER, 0),
         CloseReason::Unresolved { .. } => (BRAIDCAST_REASON_UNRESOLVED, 0),
         CloseReason::PathsFailed => (BRAIDCAST_REASON_PATHS_FAILED, 0),
-        CloseReason::Insecure { why, .. } => {
-            let code = match why {
-                Insecurity::WrongKey => BRAIDCAST_INSECURE_WRONG_KEY,
-                Insecurity::NotLetIn => BRAIDCAST_INSECURE_NOT_LET_IN,
-                Insecurity::PlainThere => BRAIDCAST_INSECURE_PLAIN_THERE,
-                Insecurity::PlainHere => BRAIDCAST_INSECURE_PLAIN_HERE,
-                _ => 0,
-            };
-            (BRAIDCAST_REASON_INSECURE, code)
-        }
+        CloseReason::Insecure { why, .. } => (BRAIDCAST_REASON_INSECURE, *why as u32),
+        CloseReason::ByTransport { cause, .. } => (BRAIDCAST_REASON_BY_TRANSPORT, u32::from(*cause)),
         CloseReason::Violation(_) => (BRAIDCAST_REASON_VIOLATION, 0),
         _ => (BRAIDCAST_REASON_OTHER, 0),
     }

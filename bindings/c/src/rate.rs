@@ -66,11 +66,9 @@ pub unsafe extern "C" fn braidcast_follow_rate(
         let (it, given) = unsafe { (handle(socket)?, get(options)?) };
         let usual = RateOptions::default();
         let time = |ms: u32| (ms > 0).then(|| Duration::from_millis(ms.into()));
-        let options = RateOptions {
-            limits: limits(given.least, given.greatest)?,
-            latency: time(given.latency_ms).unwrap_or(usual.latency),
-            interval: time(given.interval_ms),
-        };
+        let latency = time(given.latency_ms).unwrap_or(usual.latency);
+        let mut options = RateOptions::new(limits(given.least, given.greatest)?).latency(latency);
+        options.interval = time(given.interval_ms);
         check(it.socket.with(|socket| socket.follow_rate(ConnectionId(connection), &options)))?;
         Ok(BRAIDCAST_OK)
     })

@@ -26,6 +26,17 @@ pub(crate) unsafe fn required<'a>(text: *const c_char, name: &str) -> Result<&'a
     }
 }
 
+/// # Safety
+/// `data` has `len` bytes, or `len` is 0.
+pub(crate) unsafe fn bytes<'a>(data: *const u8, len: usize, name: &str) -> Result<&'a [u8], c_int> {
+    match (len, data.is_null()) {
+        (0, _) => Ok(&[]),
+        (_, true) => fail(BRAIDCAST_ERROR_ARGUMENT, format!("{name} is NULL")),
+        // SAFETY: the caller's.
+        (_, false) => Ok(unsafe { std::slice::from_raw_parts(data, len) }),
+    }
+}
+
 pub(crate) fn address(text: &str) -> Result<SocketAddr, c_int> {
     text.parse().or_else(|_| {
         let what = format!("'{text}' is not an address with a port, for example 192.0.2.1:9000 or [2001:db8::1]:9000");

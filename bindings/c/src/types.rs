@@ -72,6 +72,8 @@ pub const BRAIDCAST_REASON_VIOLATION: c_int = 7;
 pub const BRAIDCAST_REASON_PEER_RESTARTED: c_int = 8;
 /// The name of a host has no address that is known. It may be worth trying again.
 pub const BRAIDCAST_REASON_UNRESOLVED: c_int = 9;
+/// The other end's transport ended it; `code` is the error cause of SCTP, 4 if nobody listens there.
+pub const BRAIDCAST_REASON_BY_TRANSPORT: c_int = 10;
 /// Another reason, which later versions have.
 pub const BRAIDCAST_REASON_OTHER: c_int = 99;
 
@@ -83,6 +85,34 @@ pub const BRAIDCAST_INSECURE_NOT_LET_IN: u32 = 2;
 pub const BRAIDCAST_INSECURE_PLAIN_THERE: u32 = 3;
 /// This end does not encrypt, and the other end does.
 pub const BRAIDCAST_INSECURE_PLAIN_HERE: u32 = 4;
+/// The ends know no common way to agree on keys: use the same version.
+pub const BRAIDCAST_INSECURE_VERSION: u32 = 5;
+/// Somebody in between changed what the ends offered each other, or their versions differ.
+pub const BRAIDCAST_INSECURE_ALTERED: u32 = 6;
+/// This end has a key, and the other end has none.
+pub const BRAIDCAST_INSECURE_NO_KEY_THERE: u32 = 7;
+/// The other end has a key, and this end has none.
+pub const BRAIDCAST_INSECURE_NO_KEY_HERE: u32 = 8;
+/// This end has a certificate, and the other end has none.
+pub const BRAIDCAST_INSECURE_NO_CERTIFICATE_THERE: u32 = 9;
+/// The other end has a certificate, and this end has none.
+pub const BRAIDCAST_INSECURE_NO_CERTIFICATE_HERE: u32 = 10;
+/// This end takes only keys that it knows, and the other end has none of its own.
+pub const BRAIDCAST_INSECURE_UNKNOWN_THERE: u32 = 11;
+/// The other end takes only keys that it knows, and this end has none of its own.
+pub const BRAIDCAST_INSECURE_UNKNOWN_HERE: u32 = 12;
+/// A certificate is not valid at this time.
+pub const BRAIDCAST_INSECURE_CLOCK: u32 = 13;
+/// The certificate is for another host.
+pub const BRAIDCAST_INSECURE_WRONG_HOST: u32 = 14;
+/// A certificate is not good for another reason.
+pub const BRAIDCAST_INSECURE_CERTIFICATE: u32 = 15;
+/// The other end agreed on no keys in time.
+pub const BRAIDCAST_INSECURE_SILENT: u32 = 16;
+/// The other end showed another key in the middle of the connection.
+pub const BRAIDCAST_INSECURE_CHANGED: u32 = 17;
+/// Keys were used up before new ones were agreed on.
+pub const BRAIDCAST_INSECURE_SPENT: u32 = 18;
 
 /// A path: where it leads, and what it leaves through.
 #[repr(C)]
@@ -113,8 +143,9 @@ pub struct BraidcastSendOptions {
     pub size: usize,
     /// Comes back in the events BRAIDCAST_DISCARDED, BRAIDCAST_DELIVERED and BRAIDCAST_CLOSED.
     pub context: u64,
-    /// In how many milliseconds it must be at the other end; later it is discarded. 0: it is never
-    /// too late.
+    /// In how many milliseconds it must be at the other end; 0: it is never too late. What would be
+    /// later, by the delay of the quickest path, is neither sent nor repeated. What has left may still
+    /// come later if the delay grows meanwhile.
     pub deadline_ms: u32,
     /// Repeated at most so often; -1: not at all; 0: as long as it takes.
     pub max_retransmissions: i32,
@@ -175,12 +206,28 @@ pub struct BraidcastEvent {
     /// Of BRAIDCAST_CLOSED: the code that the other end gave to braidcast_abort, or
     /// BRAIDCAST_INSECURE_WRONG_KEY and so on, or 0.
     pub code: u32,
+    /// Of BRAIDCAST_REASON_ABORTED_BY_PEER: the reason as the other end gave it, any bytes. As long as
+    /// `text`.
+    pub data: *const u8,
+    /// How many.
+    pub len: usize,
 }
 
 impl Default for BraidcastEvent {
     fn default() -> Self {
-        let (text, unsettled) = (std::ptr::null(), std::ptr::null());
-        Self { size: 0, connection: 0, context: 0, kind: 0, reason: 0, text, unsettled, unsettled_count: 0, code: 0 }
+        Self {
+            size: 0,
+            connection: 0,
+            context: 0,
+            kind: 0,
+            reason: 0,
+            text: std::ptr::null(),
+            unsettled: std::ptr::null(),
+            unsettled_count: 0,
+            code: 0,
+            data: std::ptr::null(),
+            len: 0,
+        }
     }
 }
 

@@ -45,6 +45,7 @@ static void abort_with(const char *reason, size_t told)
     } while (event.kind != BRAIDCAST_CLOSED);
     assert(!strcmp(got, "onetwo") && event.reason == BRAIDCAST_REASON_ABORTED_BY_PEER);
     assert(event.code == 7 && strlen(event.text) == told && !strncmp(event.text, reason, told));
+    assert(event.len == told && !memcmp(event.data, reason, told));
     /* The socket is as good as before. */
     assert(braidcast_send(client, connection, (const uint8_t *)"x", 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
 }
@@ -75,7 +76,18 @@ int main(void)
     abort_with(much, 256 - strlen("#7 "));
     free(much);
 
+    /* Any bytes, which no string has. */
     uint64_t connection = connect_client();
+    assert(braidcast_abort_with(client, connection, 9, NULL, 3) == BRAIDCAST_ERROR_ARGUMENT);
+    assert(braidcast_abort_with(client, connection, 9, (const uint8_t *)"a\0\xff", 3) == BRAIDCAST_OK);
+    do
+        assert(braidcast_poll(server, 10000, &event) == 1);
+    while (event.kind != BRAIDCAST_CLOSED);
+    assert(event.code == 9 && event.len == 3 && !memcmp(event.data, "a\0\xff", 3));
+    while (braidcast_poll(client, 0, &event) == 1) {
+    }
+
+    connection = connect_client();
     braidcast_path_report paths[2] = {BRAIDCAST_INIT(braidcast_path_report)};
     assert(braidcast_paths(client, connection, paths, 2) == 1);
     assert(!strcmp(paths[0].name, remote) && paths[0].state == BRAIDCAST_PATH_ACTIVE && paths[0].sent_bytes > 0);

@@ -41,12 +41,13 @@ int main()
     assert(server.peer(readable.connection).size() == 64);
     while (client.send(connection, std::string(100000, 'y'))) {
     }
-    client.abort(connection, 7, "enough");
+    client.abort(connection, 7, std::string("enough\0", 7));
     assert(wait_for(client, server, BRAIDCAST_CLOSED).unsettled.size() > 10);
     while (server.recv(readable.connection)) {
     }
     auto end = wait_for(server, client, BRAIDCAST_CLOSED);
     assert(end.reason == BRAIDCAST_REASON_ABORTED_BY_PEER && end.code == 7 && end.text == "enough");
+    assert(end.data == std::string("enough\0", 7));
     try {
         client.send(connection, "late");
         assert(!"it is over");

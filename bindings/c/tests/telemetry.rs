@@ -32,7 +32,7 @@ fn server() {
     socket.listen();
     let (mut file, mut message) = (std::fs::File::options().create(true).append(true).open(path).unwrap(), Vec::new());
     let mut there = file.metadata().unwrap().len();
-    let how = |ppid| SendOptions { stream: 2, ppid, ..SendOptions::default() };
+    let how = |ppid| SendOptions::new().stream(2).ppid(ppid);
     loop {
         let Some((id, event)) = socket.poll(Some(Duration::from_secs(60))).unwrap() else { return };
         match event {

@@ -45,12 +45,14 @@ pub struct Event {
     #[pyo3(get)]
     context: u64,
     reason: Option<&'static str>,
-    /// Of "closed": the code that the other end gave to abort, else 0.
+    /// Of "closed": the code that the other end gave to abort; of an insecure one an Insecurity; of
+    /// Reason.BY_TRANSPORT SCTP's error cause; else 0.
     #[pyo3(get)]
     code: u32,
     /// Of "closed": the contexts of messages of which it is not known whether they arrived.
     #[pyo3(get)]
     unsettled: Vec<u64>,
+    data: Vec<u8>,
 }
 
 /// The fingerprint of the identity in a file, by which others know it. If there is no such file, a
@@ -74,6 +76,12 @@ impl Event {
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = |it| py.import("braidcast.message")?.getattr("Reason")?.call1((it,));
         self.reason.map(reason).transpose()
+    }
+
+    /// Of Reason.ABORTED_BY_PEER: the bytes that the other end gave to abort, else b"".
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.data)
     }
 
     fn __repr__(&self) -> String {
@@ -203,7 +211,9 @@ impl Socket {
         priority: i8,
     ) -> PyResult<()> {
         let deadline = deadline.map(|seconds| duration("deadline", seconds)).transpose()?;
-        let how = SendOptions { stream, unordered, deadline, max_retransmissions, ppid, context, report, priority };
+        let mut how = SendOptions::new().stream(stream).ppid(ppid).context(context).priority(priority);
+        (how.unordered, how.deadline) = (unordered, deadline);
+        (how.max_retransmissions, how.report) = (max_retransmissions, report);
         let id = ConnectionId(connection);
         if let Ok(bytes) = data.cast::<PyBytes>() {
             let bytes = bytes.as_bytes();
@@ -252,10 +262,17 @@ impl Socket {
         self.with(py, |socket| socket.shutdown(ConnectionId(connection)))
     }
 
-    /// Ends a connection at once; the other end is told the reason, and a code that means what the
-    /// programs agree on. The event "closed" follows.
-    #[pyo3(signature = (connection, reason="", *, code=0))]
-    fn abort(&self, py: Python<'_>, connection: u64, reason: &str, code: u32) -> PyResult<()> {
+    /// Ends a connection at once; the other end is told the reason, a str or bytes, and a code that
+    /// means what the programs agree on. The event "closed" follows.
+    #[pyo3(signature = (connection, reason=None, *, code=0))]
+    fn abort(&self, py: Python<'_>, connection: u64, reason: Option<&Bound<'_, PyAny>>, code: u32) -> PyResult<()> {
+        let reason = match reason {
+            None => Vec::new(),
+            Some(reason) => match reason.extract::<String>() {
+                Ok(text) => text.into_bytes(),
+                Err(_) => copied(py, reason)?,
+            },
+        };
         self.with(py, |socket| socket.abort(ConnectionId(connection), code, reason))
     }
 
@@ -320,7 +337,8 @@ impl Socket {
     ) -> PyResult<()> {
         let (limits, latency) = (limits(least, greatest)?, duration("latency", latency)?);
         let interval = interval.map(|seconds| duration("interval", seconds)).transpose()?;
-        let options = RateOptions { latency, limits, interval };
+        let mut options = RateOptions::new(limits).latency(latency);
+        options.interval = interval;
         self.with(py, |socket| socket.follow_rate(ConnectionId(connection), &options))
     }
 
@@ -364,24 +382,6 @@ impl Socket {
     }
 }
 
-/// A path as Python writes it.
-#[derive(FromPyObject)]
-pub(crate) enum PathArgument {
-    To(String),
-    Via(String, Option<String>),
-}
-
-impl PathArgument {
-    pub(crate) fn path(self) -> PyResult<Path> {
-        let path = |text: String| text.parse::<Path>().map_err(Misuse::new_err);
-        Ok(match self {
-            Self::To(remote) | Self::Via(remote, None) => path(remote)?,
-            Self::Via(remote, Some(via)) => path(remote)?.through(&via),
-        })
-    }
-}
-
-impl Socket {
 /// The bytes of anything that has some. They may change while Python runs on.
 pub(crate) fn copied(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
@@ -407,6 +407,24 @@ pub(crate) fn rate_dict<'py>(py: Python<'py>, report: &RateReport) -> PyResult<B
     Ok(dict)
 }
 
+/// A path as Python writes it.
+#[derive(FromPyObject)]
+pub(crate) enum PathArgument {
+    To(String),
+    Via(String, Option<String>),
+}
+
+impl PathArgument {
+    pub(crate) fn path(self) -> PyResult<Path> {
+        let path = |text: String| text.parse::<Path>().map_err(Misuse::new_err);
+        Ok(match self {
+            Self::To(remote) | Self::Via(remote, None) => path(remote)?,
+            Self::Via(remote, Some(via)) => path(remote)?.through(&via),
+        })
+    }
+}
+
+impl Socket {
     /// Runs `call` while other Python threads go on.
     fn with<T: Send>(
         &self,
@@ -419,8 +437,8 @@ pub(crate) fn rate_dict<'py>(py: Python<'py>, report: &RateReport) -> PyResult<B
 
 fn told(connection: ConnectionId, event: braidcast_socket::Event) -> Event {
     use braidcast_socket::Event as Inner;
-    let (connection, text, unsettled) = (connection.0, String::new(), Vec::new());
-    let it = Event { kind: "other", connection, text, context: 0, reason: None, code: 0, unsettled };
+    let (connection, text, unsettled, data) = (connection.0, String::new(), Vec::new(), Vec::new());
+    let it = Event { kind: "other", connection, text, context: 0, reason: None, code: 0, unsettled, data };
     match event {
         Inner::Connected => Event { kind: "connected", ..it },
         Inner::Readable => Event { kind: "readable", ..it },
@@ -432,11 +450,17 @@ fn told(connection: ConnectionId, event: braidcast_socket::Event) -> Event {
         Inner::Restarted => Event { kind: "restarted", ..it },
         Inner::Closed { reason: why, unsettled } => {
             let reason = Some(reason(&why));
-            let (code, text) = match why {
-                CloseReason::ByPeer { code, reason } => (code, reason),
-                other => (0, other.to_string()),
+            let code = match &why {
+                CloseReason::ByPeer { code, .. } => *code,
+                CloseReason::Insecure { why, .. } => *why as u32,
+                CloseReason::ByTransport { cause, .. } => (*cause).into(),
+                _ => 0,
             };
-            Event { kind: "closed", text, reason, code, unsettled, ..it }
+            let (text, data) = match why {
+                CloseReason::ByPeer { reason, .. } => (String::from_utf8_lossy(&reason).into_owned(), reason),
+                other => (other.to_string(), Vec::new()),
+            };
+            Event { kind: "closed", text, reason, code, unsettled, data, ..it }
         }
         _ => it,
     }
@@ -454,6 +478,7 @@ pub(crate) fn reason(reason: &CloseReason) -> &'static str {
         CloseReason::Insecure { why: Insecurity::WrongKey, .. } => "wrong key",
         CloseReason::Insecure { why: Insecurity::NotLetIn, .. } => "not let in",
         CloseReason::Insecure { .. } => "insecure",
+        CloseReason::ByTransport { .. } => "by transport",
         CloseReason::Violation(_) => "violation",
         _ => "other",
     }

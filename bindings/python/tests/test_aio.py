@@ -110,6 +110,7 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(braidcast.aio.Closed) as refused:
             await braidcast.aio.connect(server.addresses, key="quite another passphrase")
         self.assertEqual(refused.exception.event.reason, braidcast.Reason.NOT_LET_IN)
+        self.assertEqual(refused.exception.event.code, braidcast.Insecurity.NOT_LET_IN)
         with self.assertRaises(braidcast.aio.Closed) as nowhere:
             await braidcast.aio.connect(["no-such-host.invalid:9"])
         self.assertEqual(nowhere.exception.event.reason, braidcast.Reason.UNRESOLVED)
@@ -120,6 +121,7 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         self.assertIsNone(await connection.recv())
         end = await connection.closed()
         self.assertEqual((end.reason, end.code, end.text), (braidcast.Reason.ABORTED_BY_PEER, 7, "enough"))
+        self.assertEqual(end.data, b"enough")
         with self.assertRaises(braidcast.NoConnection):
             await connection.send(b"late")
         with self.assertRaisesRegex(braidcast.Misuse, "needs an identity"):

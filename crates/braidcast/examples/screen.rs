@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some(ReceiverEvent::Lost { reason, .. }) => say(format!("lost: {reason}")),
             Some(ReceiverEvent::Back { .. }) => say("back".into()),
             Some(ReceiverEvent::PathDown { name, .. }) => say(format!("{name} is down")),
-            Some(ReceiverEvent::Refused { name, why }) => say(format!("turned away {name}: {why}")),
+            Some(ReceiverEvent::Refused { name, why, .. }) => say(format!("turned away {name}: {why}")),
             Some(ReceiverEvent::Ended { reason, .. }) => {
                 let report = stream.map(|stream| receiver.report(stream)).transpose()?;
                 for kind in report.iter().flat_map(|report| &report.kinds) {

@@ -29,9 +29,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // From here on the file is sent, once the server has said so; before, nothing else is sent either.
     let mut sent: Option<usize> = None;
     let (mut number, mut taken, mut discarded, mut missed) = (0_u64, 0, 0, 0);
-    let deadline = Some(Duration::from_millis(200));
-    let telemetry = SendOptions { stream: 1, unordered: true, deadline, ppid: TELEMETRY, ..Default::default() };
-    let in_turn = SendOptions { stream: 2, priority: -3, ppid: FILE, ..Default::default() };
+    let deadline = Duration::from_millis(200);
+    let telemetry = SendOptions::new().stream(1).unordered().deadline(deadline).ppid(TELEMETRY);
+    let in_turn = SendOptions::new().stream(2).priority(-3).ppid(FILE);
     while Instant::now() < end {
         if connection.is_none() && Instant::now() >= retry {
             retry = Instant::now() + Duration::from_millis(500);
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match event {
             Event::Connected => {
                 let begin = [&(file.len() as u64).to_be_bytes(), name.as_bytes()].concat();
-                socket.send(id, &begin, &SendOptions { ppid: BEGIN, ..in_turn })?;
+                socket.send(id, &begin, &in_turn.ppid(BEGIN))?;
             }
             // It comes again as long as there are messages.
             Event::Readable => match (socket.recv(id, &mut message)?.map(|it| it.ppid), message.first_chunk()) {

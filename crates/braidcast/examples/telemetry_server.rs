@@ -74,7 +74,7 @@ async fn main() -> Outcome<()> {
             Some(line) = commands.recv() => {
                 let (name, text) = line.split_once(' ').unwrap_or_default();
                 let vehicle = vehicles.get(name).filter(|it| permits.get(&it.0).is_some_and(|it| it.1.contains("commands")));
-                let how = SendOptions { ppid: COMMAND, ..Default::default() };
+                let how = SendOptions::new().ppid(COMMAND);
                 let sent = vehicle.map_or(Ok(()), |(_, it)| it.try_send(text.as_bytes(), &how));
                 sent.unwrap_or_else(|error| println!("{name}: {error}"));
             }
@@ -110,7 +110,7 @@ async fn serve(vehicle: Connection, name: String, rights: BTreeSet<String>, fold
             _ => continue,
         }
         // It may have gone.
-        _ = vehicle.try_send(&there.to_be_bytes(), &SendOptions { stream: 2, ppid: ACK, ..Default::default() });
+        _ = vehicle.try_send(&there.to_be_bytes(), &SendOptions::new().stream(2).ppid(ACK));
     }
     println!("{name}: received {received}, late {late}, file {there}; {}", vehicle.closed().await?.0);
     Ok(())

@@ -13,7 +13,7 @@
 //!
 //! let mut socket = Socket::new(&Protection::Key("a passphrase that both ends know".into()))?;
 //! let connection = socket.connect(&["home.example:9000@wlan0".parse()?, "home.example:9000@wwan0".parse()?])?;
-//! let reading = SendOptions { deadline: Some(Duration::from_millis(200)), ..SendOptions::default() };
+//! let reading = SendOptions::new().deadline(Duration::from_millis(200));
 //! loop {
 //!     match socket.poll(None)? {
 //!         Some((_, Event::Connected { .. })) => socket.send(connection, b"21.5 C", &reading)?,

@@ -70,7 +70,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let count: u16 = std::env::args().nth(1).map_or(Ok(10_000), |text| text.parse())?;
     let rng = Rng::from_seed(1);
     let end = |name| -> Result<Endpoint, Box<dyn std::error::Error>> {
-        let options = Options { security: Some(security()?), ..Options::live() };
+        let mut options = Options::live();
+        options.security = Some(security()?);
         Ok(Endpoint::new(options.with(|it| it.limits.max_associations = 20_000), rng.stream(name))?)
     };
     let (client, mut server) = (end("client")?, end("server")?);

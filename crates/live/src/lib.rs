@@ -75,7 +75,7 @@ pub use unit::{AccessUnit, Track};
 
 pub use braidcast_media::ts::Coding;
 pub use braidcast_session::{
-    Admission, ChannelId, KindReport, PathReport, Permit, RateLimits, RateReport, ReceiverOptions, Report,
+    Admission, ChannelId, Farewell, KindReport, PathReport, Permit, RateLimits, RateReport, ReceiverOptions, Report,
     SenderOptions, StartError,
 };
 pub use braidcast_socket::{CloseReason, Fingerprint, Identity, Insecurity, Path, Protection, Trust};

@@ -7,8 +7,8 @@ use crate::{AccessUnit, Error};
 use braidcast_core::{Instant, Rng};
 use braidcast_driver::entropy;
 use braidcast_secure::Fingerprint;
-use braidcast_session::{Admission, ChannelId, Permit, Receiver, ReceiverOptions, Report};
-use braidcast_socket::{CloseReason, Identity, Path, Protection, Secured, Trust};
+use braidcast_session::{Admission, ChannelId, Farewell, Permit, Receiver, ReceiverOptions, Report};
+use braidcast_socket::{CloseReason, Identity, Insecurity, Path, Protection, Secured, Trust};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -85,6 +85,10 @@ pub enum ReceiverEvent {
     Refused {
         /// What its stream is called; may be empty.
         name: String,
+        /// What it was told, if it had proved its key.
+        farewell: Option<Farewell>,
+        /// Why it would not be secure, if that was the reason.
+        insecure: Option<Insecurity>,
         /// Why, in words.
         why: String,
     },

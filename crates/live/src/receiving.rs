@@ -163,8 +163,15 @@ impl Receiving {
                     self.wire.down(Some(route));
                     ReceiverEvent::PathDown { name: self.wire.name(route), remote: route.remote }
                 }
-                (Event::Insecure(reason), _) => ReceiverEvent::Refused { name: String::new(), why: reason.to_string() },
-                (Event::Refused { name, why }, _) => ReceiverEvent::Refused { name, why: why.to_string() },
+                (Event::Insecure(reason), _) => ReceiverEvent::Refused {
+                    name: String::new(),
+                    farewell: None,
+                    insecure: reason.insecure().map(|it| it.why),
+                    why: reason.to_string(),
+                },
+                (Event::Refused { name, why }, _) => {
+                    ReceiverEvent::Refused { name, farewell: Some(why), insecure: None, why: why.to_string() }
+                }
                 (Event::Ended { complete, reason }, Some(stream)) => {
                     self.finish_units(now, stream);
                     self.streams.remove(&stream);

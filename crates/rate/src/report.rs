@@ -32,6 +32,7 @@ impl RateLimits {
 
 /// What is to be reckoned with if messages are sent, not units of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RateOptions {
     /// From when a message is sent until it has to be at the other end. Default: 500 ms.
     pub latency: Duration,
@@ -40,6 +41,28 @@ pub struct RateOptions {
     /// From one frame to the next, 4 ms to 1 s. `None`, the default: the times of messages tell,
     /// if each frame is one message or leaves at once.
     pub interval: Option<Duration>,
+}
+
+impl RateOptions {
+    /// For an encoder that is able to make these rates.
+    #[must_use]
+    pub fn new(limits: RateLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// The same with this [`latency`](Self::latency).
+    #[must_use]
+    pub const fn latency(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// The same with this [`interval`](Self::interval) of frames.
+    #[must_use]
+    pub const fn interval(mut self, interval: Duration) -> Self {
+        self.interval = Some(interval);
+        self
+    }
 }
 
 impl Default for RateOptions {

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use crate::api::{Options, SecurityOptions};
+use crate::api::{CloseReason, Options, SecurityOptions};
 use braidcast_core::{Rng, Writer};
-use braidcast_secure::{Carrier, Disagreement, Offer as KeyOffer, Role, Roles, Transcript};
+use braidcast_secure::{Carrier, Disagreement, Insecure, Offer as KeyOffer, Role, Roles, Transcript};
 
 use crate::wire::{
     BY_RECORD, Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
@@ -349,6 +349,11 @@ impl Agreed {
     }
 }
 
+/// The bytes by which the other end knows it.
+fn told(insecure: Insecure) -> Vec<u8> {
+    insecure.reason().emit(CloseReason::MAX_TEXT)
+}
+
 /// Why an INIT or INIT-ACK cannot lead to an association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Refusal<'a> {
@@ -380,7 +385,7 @@ pub(crate) enum Refusal<'a> {
         kind: u16,
     },
     /// The peer does not encrypt, or somebody in between took out that it does.
-    #[error("the other end does not encrypt, and this end insists on it")]
+    #[error("{}", Insecure::plain_there())]
     Plain,
     /// The peer encrypts in a way that does not go with ours.
     #[error(transparent)]
@@ -391,9 +396,13 @@ pub(crate) enum Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    /// Returns `true` if it is about protection.
-    pub(crate) const fn is_insecure(&self) -> bool {
-        matches!(self, Self::Plain | Self::Keys(_))
+    /// Why there would be no protection, if it is about that.
+    pub(crate) fn insecure(&self) -> Option<Insecure> {
+        match self {
+            Self::Plain => Some(Insecure::plain_there()),
+            Self::Keys(disagreement) => Some((*disagreement).into()),
+            _ => None,
+        }
     }
 
     /// Appends the error causes for the ABORT that answers an INIT or INIT-ACK like this. Where it
@@ -401,10 +410,10 @@ impl Refusal<'_> {
     pub(crate) fn emit(&self, w: &mut Writer<'_>) {
         if let Self::Plain = self {
             Cause::NoProtection { kind: cause::NO_PROTECTION }.emit(w);
-            Cause::UserInitiatedAbort(b"the other end encrypts, and this end does not").emit(w);
+            Cause::UserInitiatedAbort(&told(Insecure::plain_here())).emit(w);
         } else if let Self::Keys(disagreement) = self {
             Cause::NoProtection { kind: disagreement.cause() }.emit(w);
-            Cause::UserInitiatedAbort(disagreement.mirrored().to_string().as_bytes()).emit(w);
+            Cause::UserInitiatedAbort(&told(disagreement.mirrored().into())).emit(w);
         } else if let Self::HostName { parameters } = self {
             let name = parameters.iter().map_while(Result::ok).find(|raw| raw.kind == kind::HOST_NAME);
             Cause::UnresolvableAddress(name.map_or(&[], |raw| raw.bytes)).emit(w);

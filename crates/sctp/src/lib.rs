@@ -66,18 +66,18 @@ pub mod wire;
 pub use api::{
     Abandoned, Abandonment, AbandonmentPolicy, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason,
     CongestionOptions, ConnectError, CwndUnit, CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions,
-    LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PrVariant, Priority,
-    QueueOptions, QueueScope, ReconfigurationResult, ReconfigureError, RedundancyOptions, Reliability, RttSamples,
-    SackOptions, SackPath, SackPolicy, SecurityOptions, SendError, SendOptions, Stats, StreamChange, StreamOrder,
-    StreamRequest, TimerOptions, Waits,
+    LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PeerCause, PrVariant,
+    Priority, QueueOptions, QueueScope, ReconfigurationResult, ReconfigureError, RedundancyOptions, Reliability,
+    RttSamples, SackOptions, SackPath, SackPolicy, SecurityOptions, SendError, SendOptions, Stats, StreamChange,
+    StreamOrder, StreamRequest, TimerOptions, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};
-pub use braidcast_core::Misuse;
+pub use braidcast_core::{Misuse, Reason};
 pub use braidcast_fec::Code;
 pub use braidcast_mpath::{PathSelection, RetransmissionPolicy, SchedulerKind};
 pub use braidcast_queue::{Frame, Limits, Method, NeededBy, Priority as MessagePriority, Why};
 pub use braidcast_rate::{RateLimits, RateOptions, RateReport};
-pub use braidcast_secure::{Fingerprint, KeyKind, Standing};
+pub use braidcast_secure::{Fingerprint, Insecure, Insecurity, KeyKind, Standing};
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

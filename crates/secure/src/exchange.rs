@@ -1,6 +1,6 @@
 //! How two ends agree on keys, whoever implements it.
 
-use crate::{Ciphers, Keys, Offer};
+use crate::{Ciphers, Insecurity, Keys, Offer};
 use core::fmt;
 
 /// Which side of the key handshake.
@@ -164,9 +164,9 @@ pub enum Refused {
     /// The peer showed a key that is not the one we expect.
     #[error("the other end has another key (fingerprint {0})")]
     WrongKey(Fingerprint),
-    /// The peer's certificate is no good, and why.
-    #[error("the other end's certificate {0}")]
-    Certificate(String),
+    /// The peer's certificate is no good, of which kind, and why.
+    #[error("the other end's certificate {1}")]
+    Certificate(Insecurity, String),
     /// The peer told us that it will not have our key.
     #[error("the other end does not accept our key")]
     ByPeer,

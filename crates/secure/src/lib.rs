@@ -21,6 +21,7 @@ mod guard;
 #[cfg(feature = "tls")]
 pub mod identity;
 mod inquiry;
+mod insecure;
 #[cfg(feature = "pure")]
 pub mod known;
 #[cfg(feature = "known-peers")]
@@ -33,7 +34,6 @@ pub mod pure;
 mod record;
 mod replay;
 mod secret;
-mod sentence;
 #[cfg(feature = "tls")]
 pub mod tls;
 #[cfg(feature = "tls")]
@@ -47,10 +47,10 @@ pub use exchange::{
 };
 pub use guard::{Guard, GuardError, Standing, State};
 pub use inquiry::Inquiry;
+pub use insecure::{Insecure, Insecurity};
 pub use limits::Limits;
 pub use offer::{Disagreement, Offer, OfferError, Roles};
 pub use options::SecurityOptions;
 pub use record::{Content, Counts, HEADER, MAX_PLAINTEXT, OVERHEAD, Opener, Rejected, Sealer, Spent};
 pub use replay::Window;
 pub use secret::{Passphrase, PrivateKey, Secret, SecretError, SharedKey, Stretched};
-pub use sentence::{PLAIN_HERE, PLAIN_THERE, sentence};

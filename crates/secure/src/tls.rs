@@ -353,7 +353,8 @@ impl TlsExchange {
             AccessDenied, BadCertificate, CertificateExpired, CertificateUnknown, NoApplicationProtocol, UnknownCA,
         };
         if let (Error::InvalidCertificate(error), Some(authority)) = (error, &self.seen.authority) {
-            return Refused::Certificate(authority.complaint(error));
+            let (why, text) = authority.complaint(error);
+            return Refused::Certificate(why, text);
         }
         match (error, self.seen.shown().key) {
             (Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure), Some(shown)) => {

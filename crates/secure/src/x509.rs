@@ -1,6 +1,7 @@
 //! X.509 (RFC 5280) if somebody has a PKI: certificates in place of raw public keys, checked
 //! against authorities by `webpki`.
 
+use crate::Insecurity;
 use crate::exchange::Fingerprint;
 use crate::identity::fingerprint;
 use rustls::client::danger::ServerCertVerifier;
@@ -166,20 +167,29 @@ impl Authority {
         self.servers.supported_verify_schemes()
     }
 
-    /// What is wrong with the other end's certificate, behind "the other end's certificate".
-    pub(crate) fn complaint(&self, error: &CertificateError) -> String {
+    /// What is wrong with the other end's certificate: its kind, and words behind "the other end's certificate".
+    pub(crate) fn complaint(&self, error: &CertificateError) -> (Insecurity, String) {
         use CertificateError as E;
         match error {
-            E::Expired | E::ExpiredContext { .. } => "has expired, by the clock of the end that checks it".into(),
-            E::NotValidYet | E::NotValidYetContext { .. } => {
-                "is not valid yet, by the clock of the end that checks it".into()
+            E::Expired | E::ExpiredContext { .. } => {
+                (Insecurity::Clock, "has expired, by the clock of the end that checks it".into())
             }
-            // The latter where an authority has the name of one that is known, and another key.
-            E::UnknownIssuer | E::BadSignature => "is not of an authority that the end which checks it knows".into(),
+            E::NotValidYet | E::NotValidYetContext { .. } => {
+                (Insecurity::Clock, "is not valid yet, by the clock of the end that checks it".into())
+            }
             E::NotValidForName | E::NotValidForNameContext { .. } => {
                 let names: Vec<_> = self.names.iter().map(|name| name.to_str()).collect();
-                format!("is not for {}", names.join(" or "))
+                (Insecurity::WrongHost, format!("is not for {}", names.join(" or ")))
             }
+            other => (Insecurity::Certificate, Self::other_complaint(other)),
+        }
+    }
+
+    fn other_complaint(error: &CertificateError) -> String {
+        use CertificateError as E;
+        match error {
+            // The latter where an authority has the name of one that is known, and another key.
+            E::UnknownIssuer | E::BadSignature => "is not of an authority that the end which checks it knows".into(),
             E::InvalidPurpose | E::InvalidPurposeContext { .. } => "is not for this use (extended key usage)".into(),
             E::ApplicationVerificationFailure => "is good, and not in the list of the end that checks it".into(),
             other => format!("is not good: {other}"),

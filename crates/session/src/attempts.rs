@@ -240,7 +240,7 @@ mod tests {
         let mut it = Attempts::new(ms(0), 1, &routes);
         it.ended(&CloseReason::NoAnswer);
         assert_eq!(it.begin(ms(1)), Some((1, routes.to_vec())), "silence is no word");
-        let refusal = CloseReason::Insecure(String::new());
+        let refusal = CloseReason::Insecure(braidcast_sctp::Insecure::plain_there());
         it.ended(&refusal);
         for tried in [&routes[..1], &routes[1..], &routes, &routes[..1]] {
             assert_eq!(it.begin(ms(2)), Some((1, tried.to_vec())));

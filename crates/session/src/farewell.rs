@@ -1,59 +1,61 @@
 //! Why one end sends the other away.
 
+use braidcast_core::Reason;
 use braidcast_sctp::CloseReason;
 use core::fmt;
 
 /// What an end says when it ends an association on purpose. Whoever hears one that [is
 /// final](Self::is_final) does not come back by itself.
 ///
-/// It travels as the reason of an ABORT (RFC 9260 §3.3.10.12), in words, so that other tools show it as well.
+/// It travels as the reason of an ABORT (RFC 9260 §3.3.10.12): its number, which stays as it is, and words for people
+/// and other tools.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Farewell {
     /// Another sender is being received.
-    Busy,
+    Busy = 1,
     /// The receiver takes named streams only, and not this one.
-    UnknownName,
+    UnknownName = 2,
     /// The receiver has as many streams as it takes.
-    Full,
+    Full = 3,
     /// What the receiver lacks cannot be sent any more.
-    CannotResume,
+    CannotResume = 4,
     /// The receiver's user ended it.
-    ReceiverStopped,
+    ReceiverStopped = 5,
     /// The receiver is shut down by the system, and may come back: the one that is not for good.
-    GoingDown,
+    GoingDown = 6,
     /// The sender's user ended it.
-    SenderStopped,
+    SenderStopped = 7,
     /// The receiver's output failed.
-    OutputFailed,
+    OutputFailed = 8,
     /// The sender's input failed.
-    InputFailed,
+    InputFailed = 9,
     /// A newer start of the same sender took its place.
-    Replaced,
+    Replaced = 10,
     /// It was silent, and another sender took its place.
-    Silent,
+    Silent = 11,
     /// No hello came, or something that no sender of streams says.
-    NoHello,
+    NoHello = 12,
     /// The other end speaks another version of sessions.
-    Version,
+    Version = 13,
     /// The receiver's list of keys does not have the sender's, or no longer.
-    NotPermitted,
+    NotPermitted = 14,
     /// More came than the receiver's list of keys allows this sender.
-    TooMuch,
+    TooMuch = 15,
     /// A sender that is called sends to another receiver.
-    Served,
+    Served = 16,
     /// It was silent, and another receiver called.
-    Succeeded,
+    Succeeded = 17,
     /// The other end measures networks, and takes no streams.
-    Measures,
+    Measures = 18,
     /// Who sends has no stream of the name that a receiver asked for. Which there are may follow the words.
-    NoSuchStream,
+    NoSuchStream = 19,
     /// The list of who serves streams does not let this receiver have one, or no longer.
-    NotForYou,
+    NotForYou = 20,
     /// Receivers call here, and what called is none.
-    NoAsk,
+    NoAsk = 21,
     /// Who serves a stream ended with it.
-    Over,
+    Over = 22,
 }
 
 impl Farewell {
@@ -83,7 +85,7 @@ impl Farewell {
         Self::Over,
     ];
 
-    /// The words that travel.
+    /// The words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Busy => "busy: another sender is being received",
@@ -126,16 +128,26 @@ impl Farewell {
     }
 
     /// What the peer said in full, with what follows the words of a farewell; `None` if it said none.
-    pub fn said(reason: &CloseReason) -> Option<&str> {
-        let CloseReason::AbortedByPeer(cause) = reason else { return None };
-        let words = Self::of(reason)?.words();
-        cause.find(words).and_then(|at| cause.get(at..)).map(|said| said.trim_end_matches('"'))
+    pub fn said(reason: &CloseReason) -> Option<String> {
+        Self::of(reason)?;
+        reason.said().map(ToString::to_string)
     }
 
     /// What the peer said at the end of an association; `None` if it ended by itself or otherwise.
     pub fn of(reason: &CloseReason) -> Option<Self> {
-        let CloseReason::AbortedByPeer(cause) = reason else { return None };
-        Self::ALL.into_iter().find(|farewell| cause.contains(farewell.words()))
+        Self::of_code(reason.said()?.code)
+    }
+
+    /// The one that travels as this number, if there is one.
+    pub fn of_code(code: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|farewell| *farewell as u32 == code)
+    }
+}
+
+/// As it travels.
+impl From<Farewell> for Reason {
+    fn from(farewell: Farewell) -> Self {
+        Self::new(farewell as u32, farewell.words())
     }
 }
 
@@ -148,14 +160,21 @@ impl fmt::Display for Farewell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use braidcast_sctp::PeerCause;
 
     #[test]
-    fn each_is_told_from_the_others_as_sctp_shows_it() {
-        for farewell in Farewell::ALL {
-            let shown = format!("User-Initiated Abort: {:?}", farewell.words());
-            assert_eq!(Farewell::of(&CloseReason::AbortedByPeer(shown)), Some(farewell));
+    fn each_is_told_from_the_others_by_its_number() {
+        for (place, farewell) in Farewell::ALL.into_iter().enumerate() {
+            let told = Reason::new(place as u32 + 1, "other words");
+            let reason = CloseReason::AbortedByPeer(PeerCause::User(told));
+            assert_eq!(Farewell::of(&reason), Some(farewell));
+            assert_eq!(Farewell::said(&reason).as_deref(), Some("other words"));
+            assert_eq!(Reason::from(farewell).code, place as u32 + 1);
         }
-        assert_eq!(Farewell::of(&CloseReason::AbortedByPeer("no cause given".into())), None);
+        let words = Reason::from(Farewell::Busy.words());
+        for other in [PeerCause::None, PeerCause::User(words), PeerCause::User(Reason::new(9999, ""))] {
+            assert_eq!(Farewell::of(&CloseReason::AbortedByPeer(other)), None);
+        }
         assert_eq!(Farewell::of(&CloseReason::PathsFailed), None);
     }
 }

@@ -29,6 +29,7 @@ pub fn slice_of(longest: Duration, latency: Duration) -> Duration {
 
 /// How to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct SenderOptions {
     /// How long after its capture each packet is played at the other end. Default: 500 ms. At most 71 minutes.
     pub latency: Duration,
@@ -107,6 +108,15 @@ pub struct SenderOptions {
     pub events: Tracer,
 }
 
+impl SenderOptions {
+    /// The same after `change`.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
 impl Default for SenderOptions {
     fn default() -> Self {
         Self {
@@ -183,6 +193,7 @@ impl SenderOptions {
 
 /// How to receive.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ReceiverOptions {
     /// Hand units out as soon as everything before them is there; the latency is then a bound and not a constant
     /// wait. Default: no.
@@ -242,6 +253,15 @@ pub enum Admission {
     Each(usize),
 }
 
+impl ReceiverOptions {
+    /// The same after `change`.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
 impl Default for ReceiverOptions {
     fn default() -> Self {
         Self {
@@ -278,7 +298,10 @@ impl ReceiverOptions {
 
 /// SCTP as both ends have it.
 fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
-    let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
+    let mut transport = Options::live().with(|it| {
+        it.local_port = local_port;
+        it.security = security.cloned();
+    });
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     // A sender asks for it only if its scheduler heeds it.
     transport.paths.forward_delay = true;

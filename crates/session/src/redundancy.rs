@@ -39,19 +39,18 @@ impl Redundancy {
         if self == Self::None {
             return RedundancyOptions::default();
         }
-        RedundancyOptions {
-            fec: if let Self::Code(code) = self { Some(code) } else { None },
-            fec_receive: true,
-            // A code is in use where repeating is too late anyway.
-            artx: Some(Artx::Slowest),
-            // As ECMT has it: inside, the windows that live video leaves are a little small for its
-            // largest frames (decision 14).
-            fec_window: FecWindow::Outside,
-            // Told of each loss, windows would not carry live video where it is needed most; of
-            // what full queues drop they are told.
-            fec_losses: FecLosses::Queued,
-            ..RedundancyOptions::default()
-        }
+        let mut it = RedundancyOptions::default();
+        it.fec = if let Self::Code(code) = self { Some(code) } else { None };
+        it.fec_receive = true;
+        // A code is in use where repeating is too late anyway.
+        it.artx = Some(Artx::Slowest);
+        // As ECMT has it: inside, the windows that live video leaves are a little small for its
+        // largest frames (decision 14).
+        it.fec_window = FecWindow::Outside;
+        // Told of each loss, windows would not carry live video where it is needed most; of
+        // what full queues drop they are told.
+        it.fec_losses = FecLosses::Queued;
+        it
     }
 
     /// Limits of the retransmission timeout that go with it.

@@ -116,7 +116,7 @@ impl SocketBuilder {
     /// [`Error::Options`] if options contradict each other, and as [`Socket::new`].
     pub fn build(self) -> Result<Socket, Error> {
         let secured = self.protection.secured()?;
-        let mut socket = Socket::with_options(Options { security: secured.options(), ..self.options })?;
+        let mut socket = Socket::with_options(self.options.with(|it| it.security = secured.options()))?;
         socket.is_secured(secured);
         Ok(socket)
     }

@@ -2,7 +2,7 @@
 
 use crate::event::{Told, told};
 use crate::{CloseReason, ConnectionId, Error, Event, Peer, Received, Refused, SendOptions};
-use braidcast_core::{Instant, Machine, Rng, Route};
+use braidcast_core::{Instant, Machine, Reason, Rng, Route};
 use braidcast_sctp::{Association, AssociationId, Endpoint, JoinError, Options, Priority, Reliability, SendError};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -214,7 +214,7 @@ impl Hub {
     }
 
     /// Ends `id` at once; what was not read is lost.
-    pub(crate) fn abort(&mut self, now: Instant, id: ConnectionId, reason: &str) -> Result<(), Error> {
+    pub(crate) fn abort(&mut self, now: Instant, id: ConnectionId, reason: impl Into<Reason>) -> Result<(), Error> {
         if self.is_resolving(id) {
             self.over(now, id, CloseReason::Aborted);
             return Ok(());

@@ -58,12 +58,12 @@
 //! # fn encode(bits: u64) -> Vec<u8> { vec![0; bits as usize / 8] }
 //! fn begin(socket: &mut Socket, connection: ConnectionId) -> Result<(), Error> {
 //!     let limits = RateLimits { least: 300_000, greatest: 8_000_000 };
-//!     socket.follow_rate(connection, &RateOptions { limits, ..RateOptions::default() })
+//!     socket.follow_rate(connection, &RateOptions::new(limits))
 //! }
 //!
 //! fn next_picture(socket: &mut Socket, connection: ConnectionId) -> Result<(), Error> {
 //!     let Some(report) = socket.rate_report(connection)?.filter(|it| it.next_frame_bits > 0) else { return Ok(()) };
-//!     let how = SendOptions { deadline: Some(RateOptions::default().latency), ..SendOptions::default() };
+//!     let how = SendOptions::new().deadline(RateOptions::default().latency);
 //!     socket.send(connection, &encode(report.next_frame_bits), &how)
 //! }
 //! ```
@@ -89,7 +89,7 @@ pub use identity::{Identity, Peer, Trust, fingerprint};
 pub use message::{ConnectionId, Received, SendOptions};
 pub use path::{Path, PathReport, PathState};
 pub use protection::{Protection, Secured};
-pub use reason::{CloseReason, Insecurity};
+pub use reason::CloseReason;
 pub use shared::{Closing, SharedSocket};
 pub use socket::Socket;
 #[cfg(feature = "tokio")]
@@ -98,4 +98,4 @@ pub use tasks::{AsyncSocket, Connection, Message};
 pub use braidcast_core::Instant;
 pub use braidcast_driver::{BindError, LinksError, Target, Via, Waker};
 pub use braidcast_sctp::{ConnectError, JoinError, Misuse, Options, RateLimits, RateOptions, RateReport, SendError};
-pub use braidcast_secure::{Fingerprint, SecretError};
+pub use braidcast_secure::{Fingerprint, Insecurity, SecretError};

@@ -5,7 +5,16 @@ use std::time::Duration;
 pub struct ConnectionId(pub u64);
 
 /// How to send a message. The default: in order on stream 0, delivered however long it takes.
+///
+/// ```
+/// use braidcast_socket::SendOptions;
+/// use std::time::Duration;
+///
+/// let reading = SendOptions::new().stream(1).unordered().deadline(Duration::from_millis(200));
+/// assert_eq!(reading.report().context(7).context, 7);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct SendOptions {
     /// Messages of a stream are in order; streams do not wait for each other. 0 to 63 by default of
     /// both ends.
@@ -29,6 +38,70 @@ pub struct SendOptions {
     /// How important its stream is from now on, −3 to 4; 0 is usual. What waits in a stream of a
     /// higher number goes first, so that a file does not hold up telemetry beside it.
     pub priority: i8,
+}
+
+impl SendOptions {
+    /// The default.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same on this [`stream`](Self::stream).
+    #[must_use]
+    pub const fn stream(mut self, stream: u16) -> Self {
+        self.stream = stream;
+        self
+    }
+
+    /// The same, outside the order of its stream.
+    #[must_use]
+    pub const fn unordered(mut self) -> Self {
+        self.unordered = true;
+        self
+    }
+
+    /// The same, worth nothing after this time ([`deadline`](Self::deadline)).
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// The same, repeated so often at most ([`max_retransmissions`](Self::max_retransmissions)).
+    #[must_use]
+    pub const fn max_retransmissions(mut self, most: u16) -> Self {
+        self.max_retransmissions = Some(most);
+        self
+    }
+
+    /// The same of this kind ([`ppid`](Self::ppid)).
+    #[must_use]
+    pub const fn ppid(mut self, ppid: u32) -> Self {
+        self.ppid = ppid;
+        self
+    }
+
+    /// The same, called so in events ([`context`](Self::context)).
+    #[must_use]
+    pub const fn context(mut self, context: u64) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// The same, whose delivery is [reported](Self::report).
+    #[must_use]
+    pub const fn report(mut self) -> Self {
+        self.report = true;
+        self
+    }
+
+    /// The same on a stream of this [`priority`](Self::priority).
+    #[must_use]
+    pub const fn priority(mut self, priority: i8) -> Self {
+        self.priority = priority;
+        self
+    }
 }
 
 /// What is said of a message that was received.

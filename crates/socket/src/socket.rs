@@ -2,8 +2,8 @@ use crate::builder::SocketBuilder;
 use crate::hub::Hub;
 use crate::message::{ConnectionId, Received, SendOptions};
 use crate::path::{Path, PathReport};
-use crate::{CloseReason, Error, Event, Peer, Protection, Refused, Secured, Trust, reason};
-use braidcast_core::{Dials, Instant, Rng, Route};
+use crate::{CloseReason, Error, Event, Peer, Protection, Refused, Secured, Trust};
+use braidcast_core::{Dials, Instant, Reason, Rng, Route};
 use braidcast_driver::{Bind, Carrier, Clock, Driver, LinkChange, Links, Wake, Waker, entropy};
 use braidcast_sctp::{Options, RateLimits, RateOptions, RateReport};
 use std::collections::BTreeMap;
@@ -296,8 +296,8 @@ impl Socket {
     ///
     /// # Errors
     /// [`Error::NoConnection`].
-    pub fn abort(&mut self, connection: ConnectionId, code: u32, reason: &str) -> Result<(), Error> {
-        self.hub.abort(self.driver.now(), connection, &reason::to_tell(code, reason))?;
+    pub fn abort(&mut self, connection: ConnectionId, code: u32, reason: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.hub.abort(self.driver.now(), connection, Reason::new(code, reason))?;
         self.touched = true;
         Ok(())
     }
@@ -444,7 +444,7 @@ impl Socket {
     }
 
     /// Takes what did not go as asked since the last call, in words, for example a binding to an
-    /// address in place of an interface.
+    /// address in place of an interface. Of more than 64 that wait the later ones are forgotten.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings.0)
     }
@@ -455,7 +455,7 @@ impl Socket {
     }
 
     /// The driver woke up: collects events, and has paths join and leave.
-    fn take(&mut self, wake: Option<&Wake>) -> Result<(), Error> {
+    fn take(&mut self, wake: Option<&Wake>) {
         let Self { driver, hub, links, .. } = self;
         hub.collect(driver.now(), |id, route| name(links.get(&id), route));
         for id in hub.take_ended() {

@@ -91,6 +91,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
+    /// The socket, unless a call panicked and may have left it in disorder.
+    fn socket(&self) -> Result<MutexGuard<'_, Socket>, Error> {
+        self.socket.lock().map_err(|_| Error::Broken)
+    }
+
     /// Does what there is to do. Returns `false` if the task is to end.
     fn drive(&self) -> Result<bool, Error> {
         loop {
@@ -131,13 +136,13 @@ impl Shared {
             Event::Closed { reason, unsettled } => {
                 lock(&news.connection).end = Some((reason, unsettled));
                 state.connections.remove(&id);
+                // Nothing is left to read: who accepts late need not hear of it.
+                state.accepted.retain(|(other, _)| *other != id);
             }
             _ => {}
         }
         news.changed.notify_waiters();
     }
-                // Nothing is left to read: who accepts late need not hear of it.
-                state.accepted.retain(|(other, _)| *other != id);
 
     /// Nothing works any more: everybody who waits gets to know.
     fn fail(&self) {
@@ -182,12 +187,12 @@ impl AsyncSocket {
         });
         let driven = Driven(Arc::clone(&shared));
         tokio::spawn(async move {
+            let driven = &driven.0;
             let mut goes_on = driven.drive();
             while let Ok(true) = goes_on {
                 tokio::select! {
                     done = ready.drained(|| driven.drive()) => goes_on = done.unwrap_or_else(|error| Err(error.into())),
                     () = driven.touched.notified() => goes_on = driven.drive(),
-            let driven = &driven.0;
                 }
             }
         });
@@ -369,7 +374,7 @@ impl Connection {
     }
 
     /// Ends it at once; the other end is told `code` and `reason`, as by [`Socket::abort`].
-    pub fn abort(&self, code: u32, reason: &str) {
+    pub fn abort(&self, code: u32, reason: impl AsRef<[u8]>) {
         // There is nothing to abort where it is over.
         _ = self.0.socket.with(|socket| socket.abort(self.0.id, code, reason));
     }

@@ -108,7 +108,7 @@ impl World {
             it.queue.scope = QueueScope::ALL[usize::from(settings >> 7)].1;
             it.queue.limits = Limits::messages(5);
         });
-        let options = Options { security: protected.then(tap::security), ..options };
+        let options = options.with(|it| it.security = protected.then(tap::security));
         let client = usize::from(settings >> 6 & 1);
         let end = |name| End {
             endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)).expect("options that work"),

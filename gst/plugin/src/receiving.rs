@@ -145,14 +145,13 @@ impl Worker {
             let bound = driver.bind(bind);
             bound.map_err(|error| Failure::new(Code::OpenRead, error.to_string(), "set listen to another port"))?;
         }
-        let options = ReceiverOptions {
-            keep: settings.keep,
-            hold: !settings.keep,
-            output_size: OUTPUT,
-            give_up: settings.give_up,
-            security: settings.security,
-            ..ReceiverOptions::default()
-        };
+        let options = ReceiverOptions::default().with(|it| {
+            it.keep = settings.keep;
+            it.hold = !settings.keep;
+            it.output_size = OUTPUT;
+            it.give_up = settings.give_up;
+            it.security = settings.security;
+        });
         let seed = entropy().map_err(|error| Failure::broken(&error))?;
         let receiver = Receiver::new(options, Rng::from_entropy(seed)).map_err(|error| {
             Failure::new(Code::Settings, format!("cannot receive: {error}"), "look at the element's properties")

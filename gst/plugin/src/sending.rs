@@ -211,17 +211,16 @@ impl Worker {
         for via in links.missing() {
             tell(Said::Note(format!("there is no {via} now; it joins when it appears")));
         }
-        let options = SenderOptions {
-            latency: settings.latency,
-            redundancy: settings.redundancy,
-            scheduler: settings.scheduler,
-            give_up: settings.give_up,
-            security: settings.security.options.clone(),
-            skip_tsns: true,
-            name: settings.name,
-            encoder: settings.encoder,
-            ..SenderOptions::default()
-        };
+        let options = SenderOptions::default().with(|it| {
+            it.latency = settings.latency;
+            it.redundancy = settings.redundancy;
+            it.scheduler = settings.scheduler;
+            it.give_up = settings.give_up;
+            it.security = settings.security.options.clone();
+            it.skip_tsns = true;
+            it.name = settings.name;
+            it.encoder = settings.encoder;
+        });
         let seed = entropy().map_err(|error| Failure::broken(&error))?;
         let (now, port) = (driver.now(), options.local_port);
         let sender = Sender::new(now, options, Rng::from_entropy(seed), port, &links.routes());

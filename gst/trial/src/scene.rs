@@ -224,7 +224,10 @@ pub(crate) struct Setup<'a> {
 pub(crate) fn run(setup: Setup<'_>) -> Result<Vec<Picture>, String> {
     let (mut net, rng) = (Network::new(setup.seed), Rng::from_seed(setup.seed));
     let address = |n: usize, end: usize| format!("10.{n}.0.{end}:{PORT}");
-    let options = SenderOptions { latency: setup.latency, encoder: setup.limits, ..SenderOptions::default() };
+    let options = SenderOptions::default().with(|it| {
+        it.latency = setup.latency;
+        it.encoder = setup.limits;
+    });
     let there = |n: usize| address(n, 2).parse().map_err(|e| format!("{e}"));
     let routes = (0..setup.links.len())
         .map(|n| there(n).map(|remote| Route::new(SocketId(n as u16), remote)))
@@ -245,7 +248,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Vec<Picture>, String> {
         finished: false,
         failure: None,
     };
-    let receiver = Receiver::new(ReceiverOptions { log: true, ..ReceiverOptions::default() }, rng.stream("sink"))
+    let receiver = Receiver::new(ReceiverOptions::default().with(|it| it.log = true), rng.stream("sink"))
         .map_err(|e| format!("{e:?}"))?;
     let sink = Sink { receiver, buffer: Vec::new(), ended: false, came: Vec::new() };
     let addresses = |end: usize| (0..setup.links.len()).map(|n| address(n, end)).collect::<Vec<_>>();

@@ -159,7 +159,7 @@ fn clean() -> LinkModel {
 
 /// Both ends send short and long messages, some of them worth a moment only, over a bad link.
 fn busy(interleaving: bool) -> Capture {
-    let options = Options { interleaving, ..Options::live() };
+    let options = Options::live().with(|it| it.interleaving = interleaving);
     let model = LinkModel {
         loss: "5%".parse().unwrap(),
         reorder: Reorder { share: 0.05, how: ReorderHow::Skip },
@@ -192,7 +192,7 @@ fn busy(interleaving: bool) -> Capture {
 }
 
 fn joins_and_leaves() -> Capture {
-    let mut scene = Scene::new(&Options { key: b"secret".to_vec(), ..Options::live() }, &clean(), true);
+    let mut scene = Scene::new(&Options::live().with(|it| it.key = b"secret".to_vec()), &clean(), true);
     scene.run(500);
     scene.client_side(|association, now| association.join(now, route(1)).unwrap()).unwrap();
     scene.run(2000);
@@ -226,7 +226,7 @@ fn restarted() -> Capture {
 
 /// Unknown chunks and parameters, streams that do not exist, packets for nobody, and at last a broken chunk.
 fn provoked() -> Capture {
-    let mut scene = Scene::new(&Options { interleaving: false, ..Options::live() }, &clean(), true);
+    let mut scene = Scene::new(&Options::live().with(|it| it.interleaving = false), &clean(), true);
     scene.run(500);
     let tag = scene.tag();
     let unknown = RawChunk { kind: 0xfe, flags: 0, value: b"abcde", bytes: &[], offset: 0 };

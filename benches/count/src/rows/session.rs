@@ -72,9 +72,9 @@ impl Stream {
     fn new(part: Part, protection: Protection) -> Self {
         let (rng, now) = (Rng::from_seed(1), Instant::from_millis(1));
         let routes = [0, 1].map(|path| Route::new(SocketId(path), address(2, path)));
-        let options = SenderOptions { security: protection.options(), ..SenderOptions::default() };
+        let options = SenderOptions::default().with(|it| it.security = protection.options());
         let sender = Sender::new(now, options, rng.stream("source"), PORT, &routes);
-        let options = ReceiverOptions { security: protection.options(), ..ReceiverOptions::default() };
+        let options = ReceiverOptions::default().with(|it| it.security = protection.options());
         let receiver = Receiver::new(options, rng.stream("sink"));
         Self {
             part,

@@ -114,8 +114,8 @@ class Connection:
         if end.reason != Reason.SHUTDOWN:
             raise Closed(end)
 
-    def abort(self, reason: str = "", *, code: int = 0) -> None:
-        """Ends it at once; the other end is told both."""
+    def abort(self, reason: Any = None, *, code: int = 0) -> None:
+        """Ends it at once; the other end is told both. reason is a str or bytes."""
         try:
             self.socket.blocking.abort(self.id, reason, code=code)
         except NoConnection:

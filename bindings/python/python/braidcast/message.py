@@ -53,5 +53,50 @@ class Reason(str, enum.Enum):
     WRONG_KEY = "wrong key"
     NOT_LET_IN = "not let in"
     INSECURE = "insecure"
+    #: The other end's transport ended it, for example as nobody listens there.
+    BY_TRANSPORT = "by transport"
     VIOLATION = "violation"
     OTHER = "other"
+
+
+class Insecurity(enum.IntEnum):
+    """Why a connection would not be secure: Event.code of "closed"."""
+
+    #: Another reason.
+    OTHER = 0
+    #: The other end has a key that this end does not let in.
+    WRONG_KEY = 1
+    #: The other end does not let in this end's key.
+    NOT_LET_IN = 2
+    #: The other end does not encrypt, and this end does.
+    PLAIN_THERE = 3
+    #: This end does not encrypt, and the other end does.
+    PLAIN_HERE = 4
+    #: The ends know no common way to agree on keys: use the same version.
+    VERSION = 5
+    #: Somebody in between changed what the ends offered each other, or their versions differ.
+    ALTERED = 6
+    #: This end has a key, and the other end has none.
+    NO_KEY_THERE = 7
+    #: The other end has a key, and this end has none.
+    NO_KEY_HERE = 8
+    #: This end has a certificate, and the other end has none.
+    NO_CERTIFICATE_THERE = 9
+    #: The other end has a certificate, and this end has none.
+    NO_CERTIFICATE_HERE = 10
+    #: This end takes only keys that it knows, and the other end has none of its own.
+    UNKNOWN_THERE = 11
+    #: The other end takes only keys that it knows, and this end has none of its own.
+    UNKNOWN_HERE = 12
+    #: A certificate is not valid at this time.
+    CLOCK = 13
+    #: The certificate is for another host.
+    WRONG_HOST = 14
+    #: A certificate is not good for another reason.
+    CERTIFICATE = 15
+    #: The other end agreed on no keys in time.
+    SILENT = 16
+    #: The other end showed another key in the middle of the connection.
+    CHANGED = 17
+    #: Keys were used up before new ones were agreed on.
+    SPENT = 18

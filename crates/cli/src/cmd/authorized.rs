@@ -2,8 +2,8 @@
 
 use crate::args::values;
 use crate::failure::{Failure, Outcome};
-use braidcast_secure::Fingerprint;
 use braidcast_secure::x509::Name;
+use braidcast_secure::{Fingerprint, Insecure};
 use jiff::civil::Date;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -114,10 +114,11 @@ impl<R: Rights> Authorized<R> {
         &self.lines
     }
 
-    /// Why whose key stands in `refusal` is not let in, if that is only because its last day is over.
-    pub(crate) fn is_over(&self, refusal: &str) -> Option<String> {
+    /// Why whose key was refused is not let in, if that is only because its last day is over.
+    pub(crate) fn is_over(&self, refusal: Option<&Insecure>) -> Option<String> {
+        let shown = refusal?.shown?;
         let today = jiff::Zoned::now().date();
-        let is_refused = |line: &&Line<R>| matches!(&line.who, Who::Key(key) if refusal.contains(&key.to_string()));
+        let is_refused = |line: &&Line<R>| matches!(&line.who, Who::Key(key) if *key == shown);
         let line = self.lines.iter().find(is_refused)?;
         let last = line.until.filter(|last| *last < today)?;
         let (path, number, name) = (self.path.display(), line.number, &line.name);

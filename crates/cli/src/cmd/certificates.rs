@@ -4,6 +4,7 @@ use super::key::warn_if_open;
 use crate::args::SharedArgs;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
+use braidcast_secure::Insecurity;
 use braidcast_secure::identity::Identity;
 use braidcast_secure::x509::{Authority, Chain, X509Error};
 use std::fs;
@@ -39,13 +40,11 @@ impl Certificates {
 }
 
 /// What to do about a refusal.
-pub(super) fn about(reason: &str) -> &'static str {
-    if reason.contains("clock") {
-        "set the clocks of both ends, or renew the certificate"
-    } else if reason.contains("certificate is not for") {
-        "connect to a host that the certificate is for, or have one made for this host"
-    } else {
-        "give both ends --cert, --cert-key and --ca, with certificates of an authority that the other end knows"
+pub(super) const fn about(why: Option<Insecurity>) -> &'static str {
+    match why {
+        Some(Insecurity::Clock) => "set the clocks of both ends, or renew the certificate",
+        Some(Insecurity::WrongHost) => "connect to a host that the certificate is for, or have one made for this host",
+        _ => "give both ends --cert, --cert-key and --ca, with certificates of an authority that the other end knows",
     }
 }
 

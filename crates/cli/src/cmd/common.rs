@@ -28,7 +28,7 @@ pub(crate) fn rng(seed: Option<u64>) -> Outcome<Rng> {
 
 /// The protocol as commands use it that measure it.
 pub(crate) fn sctp_options(security: &Security) -> braidcast_sctp::Options {
-    let options = braidcast_sctp::Options { security: security.options.clone(), ..braidcast_sctp::Options::live() };
+    let options = braidcast_sctp::Options::live().with(|it| it.security = security.options.clone());
     options.with(|options| options.limits.skip_tsns = true)
 }
 

@@ -1,6 +1,7 @@
 use crate::wire::{Reset, ResetCode};
 use braidcast_core::Route;
 use braidcast_queue::Why;
+use braidcast_secure::Insecure;
 use core::fmt;
 
 /// What a connection reports to the layer above it.
@@ -43,9 +44,19 @@ pub enum CloseReason {
     /// The peer reset the connection, perhaps with a text.
     Reset(Reset, String),
     /// No protection: the peer has none, is somebody else, or does not want us.
-    Insecure(String),
+    Insecure(Insecure),
     /// The peer broke the protocol, and was told so.
     Violation(Reset),
+}
+
+impl CloseReason {
+    /// Bytes of a text that the peer is told or believed at most.
+    pub(crate) const MAX_TEXT: usize = 200;
+
+    /// Why it would not be secure, if that is the reason.
+    pub const fn insecure(&self) -> Option<&Insecure> {
+        if let Self::Insecure(insecure) = self { Some(insecure) } else { None }
+    }
 }
 
 impl fmt::Display for CloseReason {

@@ -8,10 +8,10 @@ use crate::api::{CloseReason, Event, Options, SecurityOptions};
 use crate::wire::option::kind as option;
 use crate::wire::{Kind, Opt, Packet, Reset, ResetCode, ServiceCode, binding};
 use braidcast_cc::PathMtu;
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Instant, Reason, Rng};
 use braidcast_secure::{
-    Alias, Carrier, Content, Courier, Disagreement, Doubt, Guard, GuardError, HEADER, Inquiry, OVERHEAD, Offer, Opener,
-    PLAIN_HERE, PLAIN_THERE, Refused, Role, Roles, Standing, State, Transcript,
+    Alias, Carrier, Content, Courier, Disagreement, Doubt, Guard, GuardError, HEADER, Inquiry, Insecure, Insecurity,
+    OVERHEAD, Offer, Opener, Refused, Role, Roles, Standing, State, Transcript,
 };
 use core::time::Duration;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(super) struct Protection {
     /// Bytes of key messages that left since they were last repeated.
     early: usize,
     /// Why the connection was refused, for the peer's user.
-    refusal: Option<String>,
+    refusal: Option<Vec<u8>>,
     /// Doubt that the peer still has its state.
     pub(super) doubt: Doubt,
     /// What was in the last record, and what is authenticated with one.
@@ -253,10 +253,10 @@ impl Connection {
     pub(super) fn answered(&mut self, now: Instant, response: &Packet<'_>) {
         let Some(it) = &mut self.protection else { return };
         let Some(theirs) = offer_in(&response.options) else {
-            return self.refuse(PLAIN_THERE.into(), PLAIN_HERE);
+            return self.refuse(Insecure::plain_there(), Insecure::plain_here());
         };
         if let Err(disagreement) = it.begin(now, Role::Client, theirs) {
-            return self.refuse(disagreement.to_string(), disagreement.mirrored());
+            return self.refuse(disagreement.into(), disagreement.mirrored().into());
         }
         let hello = it.ours;
         if let Err(error) = it.courier.push(hello.value()) {
@@ -299,7 +299,7 @@ impl Connection {
                 let theirs = Offer::parse(&message).map_err(|error| Refused::Broken(error.to_string()).into());
                 match theirs.map(|theirs| it.begin(now, Role::Server, theirs)) {
                     Ok(Ok(())) => continue,
-                    Ok(Err(disagreement)) => return self.refuse(disagreement.to_string(), disagreement.mirrored()),
+                    Ok(Err(disagreement)) => return self.refuse(disagreement.into(), disagreement.mirrored().into()),
                     Err(error) => return self.refuse_because(&error),
                 }
             };
@@ -312,12 +312,12 @@ impl Connection {
 
     /// The peer is not whom we want, or keys are used up.
     fn refuse_because(&mut self, error: &GuardError) {
-        self.refuse(error.to_string(), error.told());
+        self.refuse(error.into(), error.told());
     }
 
-    fn refuse(&mut self, why: String, told: impl core::fmt::Display) {
+    fn refuse(&mut self, why: Insecure, told: Insecure) {
         if let Some(it) = &mut self.protection {
-            it.refusal = Some(told.to_string());
+            it.refusal = Some(told.reason().emit(CloseReason::MAX_TEXT));
         }
         self.controls.clear();
         let ack = self.numbers.acknowledgeable;
@@ -331,13 +331,16 @@ impl Connection {
     }
 
     /// What such a Reset means.
-    pub(super) fn insecure(reset: &Reset, text: &str) -> Option<CloseReason> {
+    pub(super) fn insecure(reset: &Reset, said: &Reason, stranger: bool) -> Option<Insecure> {
         let is = reset.code == ResetCode::MANDATORY_ERROR && reset.data[0] == option::PROTECTION;
-        is.then(|| CloseReason::Insecure(if text.is_empty() { UNKNOWN_THERE.into() } else { text.into() }))
+        is.then(|| match said.text.is_empty() {
+            true => Insecure::new(Insecurity::PlainThere, UNKNOWN_THERE),
+            false => Insecure::told_by_peer(said, stranger),
+        })
     }
 
     /// The text of our Reset.
-    pub(super) fn refusal(&self) -> String {
+    pub(super) fn refusal(&self) -> Vec<u8> {
         self.protection.as_ref().and_then(|it| it.refusal.clone()).unwrap_or_default()
     }
 

@@ -8,8 +8,8 @@ use crate::feature::{Place, number};
 use crate::seq::{Seq, back, extend, later, within};
 use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
 use braidcast_core::events::DccpEvent;
-use braidcast_core::{Ecn, Instant, Route, words};
-use braidcast_secure::{Content, Opener, sentence};
+use braidcast_core::{Ecn, Instant, Reason, Route};
+use braidcast_secure::{Content, Insecure, Opener};
 use core::time::Duration;
 
 impl Connection {
@@ -340,16 +340,17 @@ impl Connection {
 
     /// Step 9.
     pub(super) fn handle_reset(&mut self, reset: Reset, text: &[u8]) {
-        /// Longest error text that is kept.
-        const MAX_TEXT: usize = 200;
-        let text = words(&text[..text.len().min(MAX_TEXT)]);
+        let said = Reason::parse(&text[..text.len().min(CloseReason::MAX_TEXT)]);
         // Of a client that has proved no key only those words count that are ours too.
         let stranger = self.is_server && !self.was_told() && !text.is_empty();
-        let text = if stranger { sentence(&text) } else { text };
         let closing = matches!(self.phase, Phase::Closing { .. } | Phase::CloseReq { .. });
-        let clean = reset.code == ResetCode::CLOSED && (closing || text.is_empty());
-        let insecure = Self::insecure(&reset, &text);
-        let reason = if clean { CloseReason::Closed } else { insecure.unwrap_or(CloseReason::Reset(reset, text)) };
+        let reason = if reset.code == ResetCode::CLOSED && (closing || text.is_empty()) {
+            CloseReason::Closed
+        } else if let Some(insecure) = Self::insecure(&reset, &said, stranger) {
+            CloseReason::Insecure(insecure)
+        } else {
+            CloseReason::Reset(reset, Insecure::told_by_peer(&said, stranger).text)
+        };
         self.controls.clear();
         // A peer that lost its state and asks anew resets our Sync; it would be refused for four
         // minutes (§7.5.6, last example).

@@ -218,9 +218,9 @@ impl Connection {
                 Kind::Reset { ack: ack.get(), reset }
             }
         };
-        let text = if matches!(control, Control::Reset { .. }) { self.refusal() } else { String::new() };
+        let text = if matches!(control, Control::Reset { .. }) { self.refusal() } else { Vec::new() };
         let start = buf.len();
-        let ecn = self.finish(now, kind, 0, (text.as_bytes(), Content::Application), Some(control), buf);
+        let ecn = self.finish(now, kind, 0, (&text, Content::Application), Some(control), buf);
         if let (Control::Request, Some(protection)) = (control, &mut self.protection)
             && let Ok(request) = Packet::parse(&buf[start..], self.checksum)
         {

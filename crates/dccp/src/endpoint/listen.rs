@@ -5,7 +5,7 @@ use crate::conn::{Connection, Handshake, offer_in, offer_of_server, options_of_r
 use crate::seq::Seq;
 use crate::wire::{Builder, Checksum, Header, Kind, Opt, Packet, Reset, ResetCode, ServiceCode, changes};
 use braidcast_core::{Ecn, Heard, Instant};
-use braidcast_secure::{PLAIN_HERE, PLAIN_THERE};
+use braidcast_secure::Insecure;
 use std::sync::Arc;
 
 impl Endpoint {
@@ -50,17 +50,18 @@ impl Endpoint {
         let theirs = offer_in(&packet.options);
         let (ours, theirs_to_hear) = match (&self.options.security, theirs) {
             (None, None) => return true,
-            (None, Some(_)) => (PLAIN_HERE.to_owned(), PLAIN_THERE.to_owned()),
-            (Some(_), None) => (PLAIN_THERE.to_owned(), PLAIN_HERE.to_owned()),
+            (None, Some(_)) => (Insecure::plain_here(), Insecure::plain_there()),
+            (Some(_), None) => (Insecure::plain_there(), Insecure::plain_here()),
             (Some(security), Some(theirs)) => match offer_of_server(security).agree(&theirs) {
                 Ok(_) => return true,
-                Err(disagreement) => (disagreement.to_string(), disagreement.mirrored().to_string()),
+                Err(disagreement) => (disagreement.into(), disagreement.mirrored().into()),
             },
         };
         if self.turned_away.len() < Self::MAX_TURNED_AWAY {
             self.turned_away.push_back((flow.route, CloseReason::Insecure(ours)));
         }
-        self.reset_with(now, flow, packet, Connection::no_protection(), theirs_to_hear.as_bytes());
+        let told = theirs_to_hear.reason().emit(CloseReason::MAX_TEXT);
+        self.reset_with(now, flow, packet, Connection::no_protection(), &told);
         false
     }
 

@@ -104,7 +104,7 @@ const MAX_LATENCY: Duration = Duration::from_secs(71 * 60);
 impl LiveSpec {
     /// What `tables`, the flow's own one last, say.
     pub(super) fn new(tables: [(&Settings, &str); 2], clips: &mut Clips<'_>) -> Result<Self, Wrong> {
-        let sender = SenderOptions { skip_tsns: true, ..SenderOptions::default() };
+        let sender = SenderOptions::default().with(|it| it.skip_tsns = true);
         let mut draft = Draft::new(sender);
         let find = |key: &str| tables.iter().rev().find_map(|(table, _)| table.get(key));
         for (table, section) in tables {

@@ -140,7 +140,7 @@ fn off_or<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &Value) -> Re
 /// The name of a [`SackPolicy`].
 fn sack(options: &mut Options, value: &Value) -> Result<(), String> {
     let SackOptions { every, dac, .. } = word::<SackPolicy>(value)?.into();
-    options.sack = SackOptions { every, dac, ..options.sack };
+    (options.sack.every, options.sack.dac) = (every, dac);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::networks::{KEY, localhost, paths, wait_receiver, wait_sender};
 use braidcast_live::{
-    AccessUnit, CloseReason, Coding, Error, Identity, Insecurity, MediaReceiver, MediaSender, Path, Permit,
+    AccessUnit, CloseReason, Coding, Error, Farewell, Identity, Insecurity, MediaReceiver, MediaSender, Path, Permit,
     ReceiverEvent, SenderEvent, Trust,
 };
 use std::collections::BTreeMap;
@@ -15,6 +15,12 @@ const LONG: Duration = Duration::from_secs(30);
 fn ended(event: &SenderEvent) -> Option<CloseReason> {
     let SenderEvent::Ended { complete: false, reason } = event else { return None };
     Some(reason.clone())
+}
+
+/// What the other end said.
+fn said(reason: &CloseReason) -> Option<Farewell> {
+    let CloseReason::ByPeer { code, .. } = reason else { return None };
+    Farewell::of_code(*code)
 }
 
 #[test]
@@ -30,22 +36,25 @@ fn a_sender_with_another_key_or_name_is_told_so_and_ends() {
     assert!(matches!(other.poll(Some(LONG)), Err(Error::Over)));
     assert!(matches!(other.write(&[0x47; 188]), Err(Error::Over)));
     assert!(!other.finish(LONG).unwrap());
-    wait_receiver(&receiver, |event| matches!(event, ReceiverEvent::Refused { .. }).then_some(()));
-
-    let window = MediaSender::builder().key(KEY).name("window").call(&ways).unwrap();
-    let CloseReason::ByPeer { code: 0, reason } = wait_sender(&window, ended) else { panic!() };
-    assert!(reason.starts_with("unknown name"), "{reason}");
-    let name = wait_receiver(&receiver, |event| match event {
-        ReceiverEvent::Refused { name, .. } if !name.is_empty() => Some(name.clone()),
+    let insecure = wait_receiver(&receiver, |event| match event {
+        ReceiverEvent::Refused { insecure, .. } => Some(*insecure),
         _ => None,
     });
-    assert_eq!(name, "window");
+    assert!(matches!(insecure, Some(Insecurity::WrongKey | Insecurity::NotLetIn)), "{insecure:?}");
+
+    let window = MediaSender::builder().key(KEY).name("window").call(&ways).unwrap();
+    assert_eq!(said(&wait_sender(&window, ended)), Some(Farewell::UnknownName));
+    let refused = wait_receiver(&receiver, |event| match event {
+        ReceiverEvent::Refused { name, farewell, .. } if !name.is_empty() => Some((name.clone(), *farewell)),
+        _ => None,
+    });
+    assert_eq!(refused, ("window".into(), Some(Farewell::UnknownName)));
 }
 
 #[test]
 fn senders_are_known_by_their_keys_and_the_list_can_change() {
     let [home, door, window] = [(); 3].map(|()| Identity::generate().unwrap());
-    let permit = |name: &str| Permit { name: Some(name.into()), max_rate: None };
+    let permit = |name: &str| Permit::named(name);
     let senders = BTreeMap::from([(door.fingerprint(), permit("door")), (window.fingerprint(), permit("window"))]);
     let trust = Trust::Only(vec![home.fingerprint()]);
     let receiver = MediaReceiver::builder().senders(home, senders).each(4).listen(&[localhost()]).unwrap();
@@ -65,8 +74,7 @@ fn senders_are_known_by_their_keys_and_the_list_can_change() {
 
     receiver.set_senders(BTreeMap::from([(door.fingerprint(), permit("door"))])).unwrap();
     wait_receiver(&receiver, |event| matches!(event, ReceiverEvent::Ended { complete: false, .. }).then_some(()));
-    let CloseReason::ByPeer { code: 0, reason } = wait_sender(&second, ended) else { panic!() };
-    assert!(reason.contains("list"), "{reason}");
+    assert_eq!(said(&wait_sender(&second, ended)), Some(Farewell::NotPermitted));
     assert!(first.finish(LONG).unwrap());
 }
 
@@ -83,7 +91,8 @@ fn a_receiver_that_is_dropped_says_so_and_another_one_goes_on() {
         SenderEvent::Lost { reason } => Some(reason.clone()),
         _ => None,
     });
-    assert_eq!(reason, CloseReason::ByPeer { code: 0, reason: "the receiver was stopped".into() });
+    assert_eq!(said(&reason), Some(Farewell::ReceiverStopped));
+    assert!(reason.to_string().contains("the receiver was stopped"), "{reason}");
     let receiver = start(at);
     wait_sender(&sender, |event| (*event == SenderEvent::Connected).then_some(()));
     sender.send(AccessUnit::new(audio, Duration::ZERO, [7])).unwrap();

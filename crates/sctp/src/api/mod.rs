@@ -2,6 +2,7 @@
 
 mod blocking;
 mod buffer_split;
+mod close;
 mod errors;
 mod event;
 mod mark_response;
@@ -18,8 +19,9 @@ mod variant;
 pub(crate) use blocking::Intervals;
 pub use blocking::{BlockingReport, Waits};
 pub use buffer_split::BufferSplit;
+pub use close::{CloseReason, PeerCause};
 pub use errors::{ConnectError, JoinError, ReconfigureError, SendError};
-pub use event::{CloseReason, Event};
+pub use event::Event;
 pub use mark_response::MarkResponse;
 pub use message::{AbandonmentPolicy, Priority, Reliability, SendOptions};
 pub use options::{

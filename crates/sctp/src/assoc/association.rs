@@ -13,7 +13,7 @@ use crate::cookie::Cookie;
 use crate::path::Paths;
 use crate::rx::Received;
 use crate::wire::{Causes, Packet};
-use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
+use braidcast_core::{Ecn, Instant, PathId, Reason, Rng, Route, Transmit};
 use braidcast_fec::Code;
 use braidcast_mpath::SchedulerKind;
 use braidcast_rate::RateGuide;
@@ -221,10 +221,11 @@ impl Association {
 
     /// Ends the association at once; the peer is told `reason`, [`CloseReason::MAX_TEXT`] bytes of
     /// it at most.
-    pub fn abort(&mut self, now: Instant, reason: &str) {
+    pub fn abort(&mut self, now: Instant, reason: impl Into<Reason>) {
         self.trace_at(now);
+        let reason = reason.into().emit(CloseReason::MAX_TEXT);
         either!(&mut self.life, it => {
-            it.send_abort(&crate::wire::Cause::UserInitiatedAbort(CloseReason::cut(reason)));
+            it.send_abort(&crate::wire::Cause::UserInitiatedAbort(&reason));
             it.close(CloseReason::Aborted);
         });
     }
@@ -391,7 +392,7 @@ impl Association {
     /// §8.5.1 B).
     pub(crate) fn handle_reflected_abort(&mut self, now: Instant, route: Route, causes: Causes<'_>) {
         match &mut self.life {
-            Life::Opening(opening) => opening.close(CloseReason::by_peer(causes)),
+            Life::Opening(opening) => opening.close(CloseReason::by_peer(causes, false)),
             Life::Open(open) => open.handle_reflected_abort(now, route, causes),
         }
     }

@@ -26,8 +26,7 @@ impl Open {
     /// Why it is over, as the peer has it. Of one that came by itself and has proved no key only
     /// those words count that are ours too.
     pub(super) fn reason_by_peer(&self, causes: Causes<'_>) -> CloseReason {
-        let reason = CloseReason::by_peer(causes);
-        if !self.initiator && self.is_agreeing() { reason.of_stranger() } else { reason }
+        CloseReason::by_peer(causes, !self.initiator && self.is_agreeing())
     }
 
     /// ABORT with one cause.
@@ -56,8 +55,9 @@ impl Open {
     /// The peer is not whom we want, or keys are used up.
     pub(super) fn refuse(&mut self, error: &GuardError) {
         let cause = Cause::NoProtection { kind: Disagreement::NoCommonMethod.cause() };
-        self.send_abort_of(&[&cause, &Cause::UserInitiatedAbort(CloseReason::cut(&error.told()))]);
-        self.close(CloseReason::Insecure(error.to_string()));
+        let told = error.told().reason().emit(CloseReason::MAX_TEXT);
+        self.send_abort_of(&[&cause, &Cause::UserInitiatedAbort(&told)]);
+        self.close(CloseReason::Insecure(error.into()));
     }
 
     /// The peer broke the protocol beyond repair.

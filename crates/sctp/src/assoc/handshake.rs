@@ -145,7 +145,7 @@ impl Opening {
                 // With the T bit the tag would be the peer's own (RFC 9260 §8.5.1 B).
                 Chunk::Abort(abort) if !abort.reflected => {
                     self.control.clear(); // RFC 9260 §9.1: nothing answers it.
-                    self.close(CloseReason::by_peer(abort.causes));
+                    self.close(CloseReason::by_peer(abort.causes, false));
                 }
                 // RFC 9260 §8.3: from COOKIE-ECHOED on.
                 Chunk::Heartbeat(heartbeat) => {
@@ -310,8 +310,8 @@ impl Opening {
         let mut causes = Vec::new();
         refusal.emit(&mut Writer::new(&mut causes));
         self.control.abort(&self.paths, Some(peer_tag), &causes);
-        let why = refusal.to_string();
-        self.close(if refusal.is_insecure() { CloseReason::Insecure(why) } else { CloseReason::Violation(why) });
+        let violation = || CloseReason::Violation(refusal.to_string());
+        self.close(refusal.insecure().map_or_else(violation, CloseReason::Insecure));
     }
 
     /// The peer broke the protocol beyond repair.

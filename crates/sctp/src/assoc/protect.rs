@@ -215,7 +215,7 @@ impl Open {
             Some(Verdict::Over) => {
                 // If it is there after all, it learns that it has to begin anew.
                 self.send_abort(&Cause::UserInitiatedAbort(b"a newer association took its place"));
-                return self.close(CloseReason::by_peer(Causes::new(&[])));
+                return self.close(CloseReason::by_peer(Causes::new(&[]), false));
             }
         }
         let Some(protection) = &mut self.protection else { return };

@@ -6,6 +6,7 @@ use crate::cookie::{Cookie, CookieError};
 use crate::wire::chunk::{Abort, CookieAck, ErrorChunk, Init};
 use crate::wire::{self, Cause, Causes, Chunk, Header, Packet, Parameter, Parameters};
 use braidcast_core::{Ecn, Heard, Instant, Route, Writer};
+use braidcast_secure::Insecure;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl Endpoint {
             }
         };
         if self.options.security.is_none() && peer_offer.encrypts() {
-            self.turn_away(route, "the other end encrypts, and this end does not".into());
+            self.turn_away(route, Insecure::plain_here());
         }
         let Some(answer) = self.answer(existing) else {
             // RFC 9260 §9.2: in SHUTDOWN-ACK-SENT the SHUTDOWN ACK is repeated instead.
@@ -86,7 +87,7 @@ impl Endpoint {
         if let Err(refusal) = answer.offer.agree_on_keys(&peer_offer, [0; 16]) {
             let mut causes = Vec::new();
             refusal.emit(&mut Writer::new(&mut causes));
-            self.turn_away(route, refusal.to_string());
+            refusal.insecure().into_iter().for_each(|why| self.turn_away(route, why));
             return self.abort_stray(route, port, init.initiate_tag, false, &causes);
         }
         self.send_init_ack(now, (route, port), (&init, raw.bytes), peer_offer, answer, len);

@@ -12,7 +12,7 @@ use crate::wire::{Packet, chunk::kind};
 use braidcast_core::{
     Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Strangers, Transmit, Turn,
 };
-use braidcast_secure::Alias;
+use braidcast_secure::{Alias, Insecure};
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -204,7 +204,7 @@ impl Endpoint {
         self.turned_away.pop_front()
     }
 
-    fn turn_away(&mut self, route: Route, why: String) {
+    fn turn_away(&mut self, route: Route, why: Insecure) {
         if self.turned_away.len() < Self::MAX_TURNED_AWAY {
             self.turned_away.push_back((route, CloseReason::Insecure(why)));
         }

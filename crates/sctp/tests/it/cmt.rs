@@ -4,8 +4,7 @@
 use crate::common::{CLIENT, Pair, SERVER, bulk, link, ms, pattern};
 use braidcast_core::{Datagram, Ecn, Machine, Route, SocketId};
 use braidcast_sctp::{
-    CwndUpdate, LossDetection, Options, PathReport, RetransmissionPolicy, RttSamples, SackOptions, SackPath,
-    SendOptions, Stats,
+    CwndUpdate, LossDetection, Options, PathReport, RetransmissionPolicy, RttSamples, SackPath, SendOptions, Stats,
 };
 use braidcast_sim::link::{LinkModel, Loss};
 use braidcast_sim::{Duplex, TapAction};
@@ -108,7 +107,7 @@ fn counting_without_the_split_repeats_what_was_never_lost() {
 
 #[test]
 fn a_chunk_is_fast_retransmitted_once_and_then_waits_for_t3() {
-    let sack = SackOptions { every: 1, ..roomy().sack };
+    let sack = roomy().with(|it| it.sack.every = 1).sack;
     let options = roomy().with(|it| {
         it.sack = sack;
         it.congestion.initial_window = Some(10);
@@ -236,7 +235,7 @@ fn old_sacks_played_again_change_nothing() {
 
 /// SRTT and shortest RTT in ms of paths of 20 and 200 ms, each of which carries a packet every 25 ms.
 fn measured(rtt_samples: RttSamples, path: SackPath) -> [(u128, u128); 2] {
-    let sack = SackOptions { path, ..Options::classic().sack };
+    let sack = Options::classic().with(|it| it.sack.path = path).sack;
     let options = roomy().with(|it| {
         it.papers.rtt_samples = rtt_samples;
         it.sack = sack;

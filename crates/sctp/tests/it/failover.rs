@@ -1,7 +1,7 @@
 //! Multihoming with one path in use at a time (RFC 9260 §6.4, §8.2): what goes over the alternate path, and when.
 
 use crate::common::{Pair, link, ms, pattern, route, transfer};
-use braidcast_sctp::{Event, Options, PathOptions, PathState, RetransmissionPolicy, SendOptions};
+use braidcast_sctp::{Event, Options, PathState, RetransmissionPolicy, SendOptions};
 use braidcast_sim::Duplex;
 use core::time::Duration;
 
@@ -148,8 +148,7 @@ fn quick_failover_leaves_a_path_at_the_first_timeout_whatever_its_limit() {
 fn a_path_that_did_not_answer_is_asked_often_and_back_at_once() {
     let options = Options::live();
     let back_after = |silent_interval| {
-        let mut pair =
-            pair(&Options { paths: PathOptions { silent_interval, ..options.paths.clone() }, ..options.clone() });
+        let mut pair = pair(&options.clone().with(|it| it.paths.silent_interval = silent_interval));
         trickle(&mut pair, 2);
         let mut waited = Duration::ZERO;
         for n in 0..20 {

@@ -8,7 +8,7 @@ use braidcast_sim::Duplex;
 use core::time::Duration;
 
 fn options(interleaving: bool) -> Options {
-    Options { interleaving, ..Options::live() }
+    Options::live().with(|it| it.interleaving = interleaving)
 }
 
 /// Returns the longest delay of small messages of a more important stream, while messages of 60 kB go

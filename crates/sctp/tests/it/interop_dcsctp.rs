@@ -2,12 +2,12 @@
 
 use crate::interop_support::{Dcsctp, Either, Link, Ours, Told, messages, options};
 use braidcast_core::Instant;
-use braidcast_sctp::{Options, Reliability};
+use braidcast_sctp::Reliability;
 use core::time::Duration;
 
 /// An association between the two that is up. `we_connect`: the handshake is ours to begin.
 fn up(we_connect: bool, interleaving: bool, loss: &str) -> Link<Dcsctp> {
-    let options = Options { interleaving, ..options() };
+    let options = options().with(|it| it.interleaving = interleaving);
     let (ours, theirs) = if we_connect {
         (Ours::connecting(Instant::ZERO, &options, 1), Dcsctp::waiting(interleaving))
     } else {
@@ -48,7 +48,7 @@ fn long_messages_survive_five_percent_loss() {
 #[test]
 fn one_that_does_not_interleave_gets_plain_data() {
     for (ours, theirs) in [(true, false), (false, true)] {
-        let options = Options { interleaving: ours, ..options() };
+        let options = options().with(|it| it.interleaving = ours);
         let mut link = Link::new(Ours::connecting(Instant::ZERO, &options, 1), Dcsctp::waiting(theirs), "none");
         link.connected();
         assert!(!link.ours().interleaves());
@@ -80,7 +80,7 @@ fn they_go_on_after_we_restart() {
     for interleaving in [true, false] {
         let mut link = up(true, interleaving, "none");
         link.carry(0, &messages(20, 1000, 2), false);
-        let options = Options { interleaving, ..options() };
+        let options = options().with(|it| it.interleaving = interleaving);
         link.with(0, |end, now| *end = Either::Ours(Ours::connecting(now, &options, 2)));
         link.until(10, "restart", |link| link.told[1].contains(&Told::Restarted));
         link.carry(0, &messages(20, 1000, 2), false);

@@ -27,7 +27,7 @@ const CASES: [Case; 4] = [
 
 impl Case {
     fn options(self) -> Options {
-        Options { interleaving: self.interleaving, ..Options::live() }
+        Options::live().with(|it| it.interleaving = self.interleaving)
     }
 
     fn how(self, stream: u16, reliability: Reliability) -> SendOptions {

@@ -143,7 +143,7 @@ fn pair_tsn(bytes: &[u8]) -> u32 {
 
 #[test]
 fn a_join_with_another_key_is_refused_and_the_first_path_goes_on() {
-    let keyed = |key: &[u8]| Options { key: key.to_vec(), ..Options::live() };
+    let keyed = |key: &[u8]| Options::live().with(|it| it.key = key.to_vec());
     let mut pair = Pair::with(keyed(b"right"), keyed(b"wrong"), vec![good(), good()]);
     pair.until(ms(1000), "connect", |pair| pair.client_events.contains(&Event::Connected));
     transfer(&mut pair, 300_000, 1000);
@@ -513,7 +513,7 @@ fn what_was_cut_for_a_larger_mtu_is_not_copied_over_a_smaller_one() {
 /// Each end lists its addresses on two links.
 fn listing() -> (Options, Options) {
     let of = |all: [&str; 4]| all[..2].iter().map(|at| at.parse::<SocketAddr>().unwrap().ip()).collect();
-    let options = |addresses| Options { local_addresses: addresses, ..Options::live() };
+    let options = |addresses| Options::live().with(|it| it.local_addresses = addresses);
     (options(of(CLIENT)), options(of(SERVER)))
 }
 

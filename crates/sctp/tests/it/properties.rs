@@ -6,8 +6,8 @@ use braidcast_core::{Instant, Rng};
 use braidcast_sctp::{
     Abandonment, Algorithm, Artx, ArtxFrom, BufferSplit, CloseReason, Code, Congestion, CwndUnit, CwndUpdate, Endpoint,
     Event, FecLosses, FecWindow, Limits, LossDetection, MarkResponse, MessagePriority, Method, Options, QueueScope,
-    RedundancyOptions, Reliability, RetransmissionPolicy, RtoBounds, RttSamples, SackOptions, SackPath, SackPolicy,
-    SchedulerKind, SendError, SendOptions, StreamOrder,
+    Reliability, RetransmissionPolicy, RtoBounds, RttSamples, SackPath, SackPolicy, SchedulerKind, SendError,
+    SendOptions, StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
@@ -107,7 +107,8 @@ fn policies() -> impl Strategy<Value = Change> {
             (it.paths.scheduler, it.papers.retransmission, it.paths.concurrent, it.queue.stream_order) = scheduling;
             (it.papers.loss_detection, it.papers.cwnd_update, it.papers.abandonment, it.paths.probe) = losses;
             let (path, rtt_samples, sack, nr_sack) = returns;
-            it.sack = SackOptions { path, delay: ms(20), ..sack.into() };
+            it.sack = sack.into();
+            (it.sack.path, it.sack.delay) = (path, ms(20));
             (it.papers.rtt_samples, it.papers.nr_sack) = (rtt_samples, nr_sack);
             (it.congestion.coupling, it.papers.buffer_split, it.interleaving, it.congestion.pacing) = sharing;
             let (loss, mark, ecn, unit, grows) = windows;
@@ -159,7 +160,9 @@ fn redundancy() -> impl Strategy<Value = Change> {
     (code, of(&FecWindow::ALL), of(&FecLosses::ALL), artx, any::<(bool, bool)>()).prop_map(
         |(fec, fec_window, fec_losses, (artx, artx_from), (fec_receive, reinject))| {
             let change = move |it: &mut Options| {
-                it.redundancy = RedundancyOptions { fec, fec_window, fec_losses, artx, fec_receive, reinject };
+                let its = &mut it.redundancy;
+                (its.fec, its.fec_window, its.fec_losses) = (fec, fec_window, fec_losses);
+                (its.artx, its.fec_receive, its.reinject) = (artx, fec_receive, reinject);
                 it.papers.artx_from = artx_from;
             };
             Change(Box::new(change))

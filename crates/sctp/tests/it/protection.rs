@@ -5,7 +5,7 @@ use braidcast_sctp::wire::chunk::{Abort, Shutdown, kind};
 use braidcast_sctp::wire::{Causes, Chunk, PROTECTION};
 use braidcast_sctp::{CloseReason, Event, Options, Reliability, SecurityOptions, SendOptions, StreamRequest};
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
+use braidcast_secure::{Insecure, Limits, Suite};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 fn protected(word: u8, limits: Limits) -> Options {
     let method = Arc::new(Known { word, suite: Suite::Aes128Gcm });
-    Options { security: Some(SecurityOptions { method, limits }), ..Options::live() }
+    Options::live().with(|it| it.security = Some(SecurityOptions { method, limits }))
 }
 
 fn options() -> Options {
@@ -102,15 +102,11 @@ fn another_key_is_refused_at_both_ends_within_a_second() {
 fn an_end_that_does_not_encrypt_or_whose_offer_was_taken_out_is_refused() {
     let mut pair = Pair::with(options(), Options::live(), two_links());
     pair.run(ms(1000));
-    let why = "the other end does not encrypt, and this end insists on it";
-    assert_eq!(closed(&pair.client_events), Some(&CloseReason::Insecure(why.into())));
+    assert_eq!(closed(&pair.client_events), Some(&CloseReason::Insecure(Insecure::plain_there())));
 
     let mut pair = Pair::with(Options::live(), options(), two_links());
     pair.run(ms(1000));
-    assert_eq!(
-        closed(&pair.client_events),
-        Some(&CloseReason::Insecure("the other end encrypts, and this end does not".into()))
-    );
+    assert_eq!(closed(&pair.client_events), Some(&CloseReason::Insecure(Insecure::plain_here())));
     assert!(!pair.server_exists());
 }
 

@@ -200,7 +200,7 @@ fn stream_priorities_come_first_or_not_at_all() {
 #[test]
 fn a_message_under_way_is_overtaken_only_where_chunks_interleave() {
     for interleaving in [true, false] {
-        let options = Options { interleaving, ..options(Method::RingSbpn2, 100) };
+        let options = options(Method::RingSbpn2, 100).with(|it| it.interleaving = interleaving);
         let mut pair = Pair::connected(&options, vec![thin(400, 20)]);
         pair.client_send(&pattern(60_000, 1), SendOptions { stream: 1, ..message(1, 9000) });
         pair.run(ms(100));

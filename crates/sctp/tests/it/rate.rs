@@ -75,7 +75,7 @@ fn each_end_is_told_what_its_own_direction_carries() {
 fn what_the_application_can_do_bounds_what_it_is_told() {
     let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(narrows())]);
     let limits = RateLimits { least: 400_000, greatest: 600_000 };
-    follow(&mut pair, &RateOptions { limits, interval: Some(ms(40)), ..RateOptions::default() });
+    follow(&mut pair, &RateOptions::new(limits).interval(ms(40)));
     let (told, rate) = pictures(&mut pair, true, 2_000, 8_000, 15_000);
     assert_eq!(rate, 6e5, "{:?}", told.last());
     let (told, rate) = pictures(&mut pair, true, 2_000, 18_000, 25_000);

@@ -15,7 +15,10 @@ use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 
 fn options(interleaving: bool) -> Options {
-    Options { interleaving, reconfiguration: true, ..Options::live() }
+    Options::live().with(|it| {
+        it.interleaving = interleaving;
+        it.reconfiguration = true;
+    })
 }
 
 fn lossy(loss: &str) -> Vec<Duplex> {

@@ -79,7 +79,7 @@ fn truncated_oversized_and_altered_packets_with_a_wrong_checksum_are_dropped() {
 
 /// Feeds altered packets with right checksums to both ends. Returns how many associations it cost.
 fn altered(interleaving: bool, mut alter: impl FnMut(&mut Vec<u8>, &mut Rng)) -> usize {
-    let options = Options { interleaving, ..Options::live() };
+    let options = Options::live().with(|it| it.interleaving = interleaving);
     let (mut pair, mut recording) = recorded(&options);
     let mut rng = Rng::from_seed(5);
     let mut deaths = 0;
@@ -153,7 +153,7 @@ fn numbers_at_their_limits_do_not_panic() {
 #[test]
 fn replayed_packets_change_nothing() {
     for interleaving in [true, false] {
-        let options = Options { interleaving, ..Options::live() };
+        let options = Options::live().with(|it| it.interleaving = interleaving);
         let (mut pair, recording) = recorded(&options);
         let mut packets = recording.all();
         for _ in 0..2 {
@@ -200,7 +200,7 @@ fn garbage_is_dropped() {
 fn garbage_with_the_right_tag_does_not_panic() {
     let mut rng = Rng::from_seed(4);
     for interleaving in [true, false] {
-        let options = Options { interleaving, ..Options::live() };
+        let options = Options::live().with(|it| it.interleaving = interleaving);
         for _ in 0..100 {
             let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 5))]);
             let recording = pair.record();

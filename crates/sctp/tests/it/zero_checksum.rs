@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options { security: Some(SecurityOptions { method, limits: Limits::default() }), ..Options::live() }
+    Options::live().with(|it| it.security = Some(SecurityOptions { method, limits: Limits::default() }))
 }
 
 fn has_checksum(packet: &[u8]) -> bool {

@@ -240,7 +240,7 @@ impl Receiver {
                 let counts = stream.succeed(Stream::new(now, guest.id, &hello, key, how));
                 channel.restart(&counts);
                 if let Some(association) = old.and_then(|old| self.endpoint.association_mut(old)) {
-                    association.abort(now, Farewell::Silent.words());
+                    association.abort(now, Farewell::Silent);
                 }
                 let Hello { identity, name, reliable, size, .. } = hello;
                 self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size, key })));
@@ -253,7 +253,7 @@ impl Receiver {
                 let restarted = stream.rebind(now, guest.id, &hello);
                 if let Some(association) = association {
                     // Its own sender has left it, or is the one before.
-                    association.abort(now, Farewell::Replaced.words());
+                    association.abort(now, Farewell::Replaced);
                 }
                 let event = if let Some(counts) = restarted {
                     channel.restart(&counts);
@@ -298,7 +298,7 @@ impl Receiver {
             stream.close(now, CloseReason::Aborted);
             channel.restarts += 1;
             if let Some(association) = self.endpoint.association_mut(old) {
-                association.abort(now, Farewell::Silent.words());
+                association.abort(now, Farewell::Silent);
             }
         }
     }
@@ -313,7 +313,7 @@ impl Receiver {
 
     fn send_away(&mut self, now: Instant, guest: &Guest, why: Farewell) {
         if let Some(association) = self.endpoint.association_mut(guest.id) {
-            association.abort(now, why.words());
+            association.abort(now, why);
         }
     }
 }

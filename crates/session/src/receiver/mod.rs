@@ -178,7 +178,7 @@ impl Receiver {
             stream.close(now, CloseReason::Aborted);
         }
         if let Some(association) = id.and_then(|id| self.endpoint.association_mut(id)) {
-            association.abort(now, why.words());
+            association.abort(now, why);
         }
         self.pump(now);
     }
@@ -220,7 +220,7 @@ impl Receiver {
         ids.into_iter().for_each(|id| self.refuse(now, id, why));
         for guest in core::mem::take(&mut self.guests) {
             if let Some(association) = self.endpoint.association_mut(guest.id) {
-                association.abort(now, why.words());
+                association.abort(now, why);
             }
         }
         self.endpoint.stop_listening();
@@ -328,8 +328,7 @@ impl Receiver {
     /// The peer of an association began anew over the same addresses: it says hello again.
     fn restarted(&mut self, now: Instant, id: AssociationId) {
         if let Some(channel) = self.channel_of(id) {
-            let reason = CloseReason::AbortedByPeer("the sender was started anew".into());
-            self.lose(now, channel, reason);
+            self.lose(now, channel, CloseReason::PeerRestarted);
         }
         self.guests.retain(|guest| guest.id != id);
         self.ask(now, id);

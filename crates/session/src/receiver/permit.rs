@@ -14,7 +14,8 @@ const TOO_LONG: Duration = Duration::from_secs(2);
 const TOLERANCE: f64 = 1.1;
 
 /// What a sender with a known key may do.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Permit {
     /// What its stream is called; it may say no other name, and need say none. `None`: as it says.
     pub name: Option<String>,
@@ -23,6 +24,19 @@ pub struct Permit {
 }
 
 impl Permit {
+    /// For a stream of this name.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), max_rate: None }
+    }
+
+    /// The same with this [`max_rate`](Self::max_rate).
+    #[must_use]
+    pub const fn at_most(mut self, max_rate: u64) -> Self {
+        self.max_rate = Some(max_rate);
+        self
+    }
+
     /// Returns `true` if a stream may be called `name`.
     pub(super) fn fits(&self, name: &str) -> bool {
         self.name.as_ref().is_none_or(|it| it == name)

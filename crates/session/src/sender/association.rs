@@ -57,14 +57,14 @@ impl Sender {
         };
         if let Some(why) = refused {
             if let Some(association) = self.endpoint.association_mut(id) {
-                association.abort(now, why.words());
+                association.abort(now, why);
             }
             return;
         }
         if self.phase == Phase::Up {
             self.lost(CloseReason::PathsFailed);
             if let Some(old) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
-                old.abort(now, Farewell::Succeeded.words());
+                old.abort(now, Farewell::Succeeded);
             }
         }
         self.take_up(now, id);
@@ -80,13 +80,13 @@ impl Sender {
         self.events.push_back(Event::Refused { name: ask.name, why });
         self.lost(CloseReason::Aborted);
         if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
-            association.abort(now, why.words());
+            association.abort(now, why);
         }
     }
 
     /// The receiver that was there began anew over the same addresses.
     pub(super) fn restarted(&mut self) {
-        self.lost(CloseReason::AbortedByPeer("the receiver was started anew".into()));
+        self.lost(CloseReason::PeerRestarted);
         self.open(self.now);
         self.connected();
     }

@@ -3,7 +3,7 @@
 use super::{Phase, Sender};
 use crate::event::Event;
 use crate::farewell::Farewell;
-use braidcast_core::Instant;
+use braidcast_core::{Instant, Reason};
 use braidcast_sctp::CloseReason;
 use core::time::Duration;
 
@@ -96,7 +96,7 @@ impl Sender {
         self.phase = Phase::Closed;
         self.ended_at = Some(self.now);
         if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
-            association.abort(self.now, farewell.map_or("given up", Farewell::words));
+            association.abort(self.now, farewell.map_or_else(|| "given up".into(), Reason::from));
         }
         if self.connected_at.is_none() {
             self.account.counts.nothing_sent();

@@ -13,7 +13,7 @@ use crate::redundancy::Redundancy;
 use crate::report::Report;
 use crate::wire::{Message, PPID};
 pub use beside::Beside;
-use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Reason, Rng, Route, Transmit};
 use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event as Sctp, Fingerprint};
 use client::Client;
 pub use client::ClientId;
@@ -158,7 +158,7 @@ impl Server {
             if client.order.as_ref().is_some_and(|order| !self.feeds.contains_key(&order.channel))
                 && let Some(association) = self.endpoint.association_mut(client.id)
             {
-                association.abort(now, Farewell::Over.words());
+                association.abort(now, Farewell::Over);
             }
         }
         self.pump(now);
@@ -213,7 +213,7 @@ impl Server {
                     client.tell_clock(now, association, feed, true, &mut self.message);
                     association.shutdown(now);
                 }
-                None => association.abort(now, Farewell::Over.words()),
+                None => association.abort(now, Farewell::Over),
             }
         }
         self.pump(now);
@@ -225,7 +225,7 @@ impl Server {
         self.endpoint.stop_listening();
         for client in &self.clients {
             if let Some(association) = self.endpoint.association_mut(client.id) {
-                association.abort(now, why.words());
+                association.abort(now, why);
             }
         }
         self.pump(now);
@@ -302,7 +302,7 @@ impl Server {
             match event {
                 Sctp::Connected => self.came(now, id),
                 Sctp::Restarted => {
-                    self.left(now, id, CloseReason::AbortedByPeer("the receiver was started anew".into()));
+                    self.left(now, id, CloseReason::PeerRestarted);
                     self.came(now, id);
                 }
                 Sctp::Closed(reason) => self.left(now, id, reason),
@@ -330,7 +330,7 @@ impl Server {
     fn came(&mut self, now: Instant, id: AssociationId) {
         let Some(association) = self.endpoint.association_mut(id) else { return };
         if self.finishing {
-            association.abort(now, Farewell::Over.words());
+            association.abort(now, Farewell::Over);
             return;
         }
         self.next_client += 1;
@@ -418,7 +418,7 @@ impl Server {
         let remote = self.remote_of(client.id);
         if let Some(association) = self.endpoint.association_mut(client.id) {
             let names = names.map_or_else(String::new, |names| format!("; there is {names}"));
-            association.abort(now, &format!("{}{names}", why.words()));
+            association.abort(now, Reason::new(why as u32, format!("{why}{names}")));
         }
         self.events.push_back(ServerEvent::Refused { remote, name: name.into(), why });
     }

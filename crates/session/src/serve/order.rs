@@ -9,7 +9,7 @@ use braidcast_core::Instant;
 use braidcast_sctp::{Association, AssociationId, Fingerprint};
 use std::collections::BTreeMap;
 
-/// Bytes of names that a receiver is told of: with the 57 around them they fit into the text of an ABORT
+/// Bytes of names that a receiver is told of: with the number and the 57 around them they fit into the text of an ABORT
 /// (`CloseReason::MAX_TEXT`, 256), so that no name is cut.
 const NAMES: usize = 190;
 
@@ -35,7 +35,7 @@ impl Server {
             if !self.may_have(client.id, order.channel)
                 && let Some(association) = self.endpoint.association_mut(client.id)
             {
-                association.abort(now, Farewell::NotForYou.words());
+                association.abort(now, Farewell::NotForYou);
             }
         }
         self.pump(now);

@@ -6,7 +6,7 @@ use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, Rng, Route, Tran
 use braidcast_dccp::{self as dccp, Report, ServiceCode};
 use braidcast_dccp::{Priority, Why};
 use braidcast_rate::{Allowed, RateReport};
-use braidcast_sctp::{self as sctp, PathReport, Standing};
+use braidcast_sctp::{self as sctp, Insecure, PathReport, Standing};
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -27,9 +27,22 @@ pub(super) enum ConnectionId {
 pub struct Farewell {
     /// Both ends agreed.
     pub agreed: bool,
-    /// No protection was to be agreed on: the other end has none, is somebody else, or does not want us.
-    pub insecure: bool,
+    /// No protection was to be agreed on, for this reason: the other end has none, is somebody else, or does not want
+    /// us.
+    pub insecure: Option<Insecure>,
     why: String,
+}
+
+impl Farewell {
+    fn of_dccp(reason: &dccp::CloseReason) -> Self {
+        let (agreed, insecure) = (*reason == dccp::CloseReason::Closed, reason.insecure().cloned());
+        Self { agreed, insecure, why: reason.to_string() }
+    }
+
+    fn of_sctp(reason: &sctp::CloseReason) -> Self {
+        let (agreed, insecure) = (*reason == sctp::CloseReason::Shutdown, reason.insecure().cloned());
+        Self { agreed, insecure, why: reason.to_string() }
+    }
 }
 
 impl fmt::Display for Farewell {
@@ -278,11 +291,10 @@ impl Carrier {
 
     /// Why somebody could not be connected with, as protection was not to be agreed on.
     pub(super) fn poll_turned_away(&mut self) -> Option<Farewell> {
-        let why = match self {
-            Self::Dccp(it) => it.poll_turned_away()?.1.to_string(),
-            Self::Sctp(it) => it.endpoint.poll_turned_away()?.1.to_string(),
-        };
-        Some(Farewell { agreed: false, insecure: true, why })
+        Some(match self {
+            Self::Dccp(it) => Farewell::of_dccp(&it.poll_turned_away()?.1),
+            Self::Sctp(it) => Farewell::of_sctp(&it.endpoint.poll_turned_away()?.1),
+        })
     }
 
     pub(super) fn poll_event(&mut self) -> Option<(ConnectionId, News)> {
@@ -293,11 +305,7 @@ impl Carrier {
                     dccp::Event::Connected => News::Connected,
                     dccp::Event::Readable => News::Readable,
                     dccp::Event::Moved(route) => News::Moved(route),
-                    dccp::Event::Closed(reason) => News::Closed(Farewell {
-                        agreed: reason == dccp::CloseReason::Closed,
-                        insecure: matches!(reason, dccp::CloseReason::Insecure(_)),
-                        why: reason.to_string(),
-                    }),
+                    dccp::Event::Closed(reason) => News::Closed(Farewell::of_dccp(&reason)),
                     dccp::Event::Discarded { context, why } => News::Discarded { context, why },
                     _ => continue, // `Writable` and `MaxPayload` are asked for in any case.
                 };
@@ -310,11 +318,7 @@ impl Carrier {
                     sctp::Event::Readable => News::Readable,
                     sctp::Event::PathUp(_, route) => News::PathUp(route),
                     sctp::Event::PathDown(_, route) => News::PathDown(route),
-                    sctp::Event::Closed(reason) => News::Closed(Farewell {
-                        agreed: reason == sctp::CloseReason::Shutdown,
-                        insecure: matches!(reason, sctp::CloseReason::Insecure(_)),
-                        why: reason.to_string(),
-                    }),
+                    sctp::Event::Closed(reason) => News::Closed(Farewell::of_sctp(&reason)),
                     sctp::Event::Abandoned { context, why, .. } => {
                         News::Discarded { context, why: why.or(Some(Why::Expired)) }
                     }

@@ -414,7 +414,7 @@ impl Tunnel {
     fn on_closed(&mut self, now: Instant, id: ConnectionId, reason: Farewell) {
         self.read(now, id);
         let Some(link_id) = self.by_connection.remove(&id) else {
-            if reason.insecure {
+            if reason.insecure.is_some() {
                 self.events.push_back(TunnelEvent::TurnedAway(reason));
             }
             return;

@@ -74,11 +74,9 @@ impl SctpOptions {
 
     /// SCTP as such a tunnel has it.
     pub(super) fn transport(&self, settings: &Settings) -> braidcast_sctp::Options {
-        let mut it = braidcast_sctp::Options {
-            local_port: Self::PORT,
-            security: self.security.clone(),
-            ..braidcast_sctp::Options::live()
-        };
+        let mut it = braidcast_sctp::Options::live();
+        it.local_port = Self::PORT;
+        it.security = self.security.clone();
         it.paths.scheduler = self.scheduler;
         it.congestion.algorithm = self.congestion;
         it.queue.method = Some(settings.queue);
@@ -124,8 +122,8 @@ impl Settings {
     }
 
     /// What a guide reckons with that looks at the paths itself.
-    pub(super) const fn rate_options(&self) -> RateOptions {
-        RateOptions { latency: self.lifetime, limits: self.encoder, interval: Some(self.picture_interval) }
+    pub(super) fn rate_options(&self) -> RateOptions {
+        RateOptions::new(self.encoder).latency(self.lifetime).interval(self.picture_interval)
     }
 
     /// Returns `true` if the queue discards what would come too late by the way that is before it.

@@ -331,8 +331,11 @@ fn fade(siege: &mut Siege, scene: &mut Scene, at: u64) {
 }
 
 fn ends() -> (SenderOptions, ReceiverOptions) {
-    let send = SenderOptions { latency: ms(1500), security: keyed(1), ..SenderOptions::default() };
-    (send, ReceiverOptions { security: keyed(2), ..ReceiverOptions::default() })
+    let send = SenderOptions::default().with(|it| {
+        it.latency = ms(1500);
+        it.security = keyed(1);
+    });
+    (send, ReceiverOptions::default().with(|it| it.security = keyed(2)))
 }
 
 fn links() -> [LinkModel; PATHS] {
@@ -442,8 +445,8 @@ impl Answer {
 #[test]
 fn one_hostile_network_of_two_keeps_no_stream_from_coming_about() {
     for answer in [Answer::Abort, Answer::Cookie] {
-        let send = SenderOptions { security: keyed(1), ..SenderOptions::default() };
-        let receive = ReceiverOptions { security: keyed(2), ..ReceiverOptions::default() };
+        let send = SenderOptions::default().with(|it| it.security = keyed(1));
+        let receive = ReceiverOptions::default().with(|it| it.security = keyed(2));
         let mut scene = Scene::new(send, receive, camera(2), &links());
         let mut siege = Siege::of(&mut scene);
         let mut answered = 0;

@@ -211,7 +211,7 @@ impl Chaos {
         let (mut net, rng) = (Network::new(seed), Rng::from_seed(seed));
         let route = |n: usize| Route::new(SocketId(n as u16), SINK[n].parse().unwrap());
         let routes: Vec<Route> = (0..NETWORKS).map(route).collect();
-        let options = SenderOptions { reliable, ..SenderOptions::default() };
+        let options = SenderOptions::default().with(|it| it.reliable = reliable);
         let sender = Sender::new(Instant::ZERO, options, rng.stream("source"), PORT, &routes).unwrap();
         let source = Source { sender, next: Instant::from_millis(500), made: 0, reliable, waiting: None, ended: false };
         let source = net.add(Node::Source(Box::new(source)), SOURCE);

@@ -16,7 +16,10 @@ fn lossy() -> LinkModel {
 }
 
 fn file_options() -> SenderOptions {
-    SenderOptions { reliable: true, identity: Some(Identity([9; 16])), ..SenderOptions::default() }
+    SenderOptions::default().with(|it| {
+        it.reliable = true;
+        it.identity = Some(Identity([9; 16]));
+    })
 }
 
 /// The receiver as if its process had just been started; what is on its disk stays.
@@ -82,7 +85,7 @@ fn networks_that_were_away_carry_the_stream_again_within_two_seconds() {
 
 #[test]
 fn a_sender_that_is_started_anew_is_called_again() {
-    let options = ReceiverOptions { keep: true, ..ReceiverOptions::default() };
+    let options = ReceiverOptions::default().with(|it| it.keep = true);
     let mut scene = Scene::dialed(SenderOptions::default(), &options, camera(30), &[link()]);
     scene.net.run_for(ms(START + 5_000));
     let now = scene.net.now();
@@ -117,7 +120,7 @@ fn a_file_whose_receiver_goes_again_and_again_arrives_once() {
 fn of_two_receivers_that_call_one_is_served() {
     let mut scene = Scene::dialed(SenderOptions::default(), &ReceiverOptions::default(), camera(30), &[link()]);
     scene.net.run_for(ms(START + 2_000));
-    let options = ReceiverOptions { local_port: 9900, ..ReceiverOptions::default() };
+    let options = ReceiverOptions::default().with(|it| it.local_port = 9900);
     let to = vec![Route::new(SocketId(0), "10.0.0.1:9899".parse().unwrap())];
     let other = Receiver::call(scene.net.now(), options, Rng::from_seed(9), PORT, &to).unwrap();
     let second = scene.net.add(Node::Sink(Box::new(Sink::of(other))), ["10.0.0.3:9899"]);

@@ -30,8 +30,14 @@ fn what_was_given_up_holds_up_nothing() {
     let units = camera(20);
     let latency = ms(2_000);
     let run = |early, rate| {
-        let send = SenderOptions { latency, redundancy: Redundancy::None, ..SenderOptions::default() };
-        let receive = ReceiverOptions { early, log: true, ..ReceiverOptions::default() };
+        let send = SenderOptions::default().with(|it| {
+            it.latency = latency;
+            it.redundancy = Redundancy::None;
+        });
+        let receive = ReceiverOptions::default().with(|it| {
+            it.early = early;
+            it.log = true;
+        });
         let links = [LinkModel::wire(rate, ms(20))];
         let mut scene = Scene::new(send, receive, units.clone(), &links);
         scene.run_to_end(ms(40_000));

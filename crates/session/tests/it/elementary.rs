@@ -70,7 +70,7 @@ fn shown(streams: &[(u16, Vec<Shot>)], links: &[LinkModel]) -> Vec<f64> {
     for seed in 1..=RUNS {
         let (units, send) = (multiplexed(streams), SenderOptions::default());
         // What the queue does is asked, which slices of the output change by chance, as any other event does.
-        let receive = ReceiverOptions { slice: ms(0), ..ReceiverOptions::default() };
+        let receive = ReceiverOptions::default().with(|it| it.slice = ms(0));
         let mut scene = Scene::seeded(seed, send.transport(), send, receive, units.clone(), links);
         scene.run_to_end(ms(60_000));
         let came: BTreeSet<u64> = indexes(&scene.sink().bytes).into_iter().collect();

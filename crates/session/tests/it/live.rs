@@ -115,7 +115,7 @@ fn a_path_that_is_cut_makes_no_sound_late() {
 fn early_release_is_faster_on_average_and_never_slower_than_the_latency() {
     let units = camera(4);
     let run = |early| {
-        let receive = ReceiverOptions { early, ..ReceiverOptions::default() };
+        let receive = ReceiverOptions::default().with(|it| it.early = early);
         let mut scene = Scene::new(SenderOptions::default(), receive, units.clone(), &two_bad_links());
         scene.run_to_end(ms(20_000));
         delays(scene.sink(), &units)
@@ -201,7 +201,7 @@ fn sound_that_was_captured_before_the_connection_was_up_comes_in_time() {
     }
     let links = [LinkModel::wire(20_000_000, ms(100))];
     for queue in [None, SenderOptions::default().queue] {
-        let send = SenderOptions { queue, ..SenderOptions::default() };
+        let send = SenderOptions::default().with(|it| it.queue = queue);
         let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &links);
         scene.run_to_end(ms(20_000));
         let came = indexes(&scene.sink().bytes);
@@ -217,7 +217,10 @@ fn where_nobody_answers_all_is_unsent() {
     let units = camera(4);
     let links = [LinkModel::wire(8_000_000, ms(20))];
     for reliable in [false, true] {
-        let send = SenderOptions { reliable, give_up: Some(ms(20_000)), ..SenderOptions::default() };
+        let send = SenderOptions::default().with(|it| {
+            it.reliable = reliable;
+            it.give_up = Some(ms(20_000));
+        });
         let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &links);
         let there = scene.links[0].0;
         scene.net.set_down(there, true);

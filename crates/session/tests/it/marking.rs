@@ -23,7 +23,12 @@ struct Outcome {
 fn stream(change: impl FnOnce(&mut Options), latency: u64, links: &[LinkModel]) -> Outcome {
     // Loss is what Veno goes by, so a mark in its place is worth most to it.
     let (congestion, scheduler) = (Algorithm::Veno, SchedulerKind::LowestDelay);
-    let send = SenderOptions { latency: ms(latency), queue: None, congestion, scheduler, ..SenderOptions::default() };
+    let send = SenderOptions::default().with(|it| {
+        it.latency = ms(latency);
+        it.queue = None;
+        it.congestion = congestion;
+        it.scheduler = scheduler;
+    });
     let mut scene = Scene::with(send.transport().with(change), send, ReceiverOptions::default(), camera(20), links);
     scene.run_to_end(ms(40_000));
     let there: Vec<_> = scene.links.iter().map(|&(there, _)| scene.net.link(there).stats()).collect();

@@ -36,7 +36,7 @@ fn shares(queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] 
 }
 
 fn run(seed: u64, queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
-    let send = SenderOptions { queue: queue.map(|(method, _)| method), ..SenderOptions::default() };
+    let send = SenderOptions::default().with(|it| it.queue = queue.map(|(method, _)| method));
     let scope = queue.map_or_else(QueueScope::default, |(_, scope)| scope);
     let sctp = send.transport().with(|it| it.queue.scope = scope);
     let units = camera(20);

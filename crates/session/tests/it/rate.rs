@@ -15,7 +15,7 @@ fn link(rate: &str, delay: u64) -> LinkModel {
 
 /// Encodes for `seconds`, and sends.
 fn run(seconds: u64, fixed: Option<u64>, limits: RateLimits, links: &[LinkModel]) -> Scene {
-    let send = SenderOptions { encoder: limits, ..SenderOptions::default() };
+    let send = SenderOptions::default().with(|it| it.encoder = limits);
     let mut scene = Scene::new(send, ReceiverOptions::default(), Vec::new(), links);
     scene.source_mut().encoder = Some(Encoder::of(seconds, fixed));
     scene.run_to_end(ms(seconds * 1000 + 20_000));

@@ -13,7 +13,7 @@ fn connected_after(scene: &mut Scene) -> Option<u64> {
 }
 
 fn scene(links: &[LinkModel]) -> Scene {
-    let options = SenderOptions { latency: ms(5_000), ..SenderOptions::default() };
+    let options = SenderOptions::default().with(|it| it.latency = ms(5_000));
     Scene::new(options, ReceiverOptions::default(), camera(30), links)
 }
 

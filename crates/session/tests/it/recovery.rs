@@ -34,11 +34,12 @@ fn options() -> impl Strategy<Value = SenderOptions> {
     let scheduler = prop::sample::select(&SchedulerKind::ALL[..]).prop_map(|(_, it)| it);
     let queue = prop::sample::select(vec![None, Some(Method::RingSbpn2), Some(Method::InTime)]);
     let redundancy = prop::sample::select(vec![Redundancy::None, Redundancy::Auto]);
-    (scheduler, queue, redundancy).prop_map(|(scheduler, queue, redundancy)| SenderOptions {
-        scheduler,
-        queue,
-        redundancy,
-        ..SenderOptions::default()
+    (scheduler, queue, redundancy).prop_map(|(scheduler, queue, redundancy)| {
+        SenderOptions::default().with(|it| {
+            it.scheduler = scheduler;
+            it.queue = queue;
+            it.redundancy = redundancy;
+        })
     })
 }
 
@@ -64,7 +65,7 @@ fn everything_over_all_paths_is_no_slower_over_one() {
     let held = Outage::window(Instant::from_millis(START + 500), Instant::from_millis(START + 1650)).holding();
     let link = LinkModel { outages: vec![held], ..LinkModel::wire(4_150_000, ms(26)) };
     let units = camera(END);
-    let send = SenderOptions { scheduler: SchedulerKind::Redundant, ..SenderOptions::default() };
+    let send = SenderOptions::default().with(|it| it.scheduler = SchedulerKind::Redundant);
     let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &[link]);
     scene.run_to_end(ms(START + END * 1000 + 60_000));
     let sent: u64 = units.iter().map(|(_, unit)| u64::from(unit.runs[0].count)).sum();

@@ -16,7 +16,11 @@ fn play(seconds: u64, units: Units, redundancy: Redundancy, links: [LinkModel; 2
 }
 
 fn seeded(seed: u64, seconds: u64, units: Units, redundancy: Redundancy, links: [LinkModel; 2]) -> Scene {
-    let send = SenderOptions { latency: ms(300), redundancy, queue: None, ..SenderOptions::default() };
+    let send = SenderOptions::default().with(|it| {
+        it.latency = ms(300);
+        it.redundancy = redundancy;
+        it.queue = None;
+    });
     let mut scene = Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), units, &links);
     scene.run_to_end(ms(1000 * seconds + 20_000));
     scene

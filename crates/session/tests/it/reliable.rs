@@ -7,7 +7,7 @@ use braidcast_sim::link::Loss;
 use braidcast_sim::{Duplex, LinkModel};
 
 fn reliable() -> SenderOptions {
-    SenderOptions { reliable: true, ..SenderOptions::default() }
+    SenderOptions::default().with(|it| it.reliable = true)
 }
 
 fn lossy() -> LinkModel {
@@ -50,7 +50,7 @@ fn a_path_cut_and_back_in_the_middle_of_a_file_costs_nothing_of_it() {
 /// A second sender begins after half a second.
 fn with_a_rival(keep: bool) -> (Scene, Vec<u8>) {
     let (bytes, units) = file(400);
-    let mut scene = Scene::new(reliable(), ReceiverOptions { keep, ..ReceiverOptions::default() }, units, &[lossy()]);
+    let mut scene = Scene::new(reliable(), ReceiverOptions::default().with(|it| it.keep = keep), units, &[lossy()]);
     scene.net.run_for(ms(200));
     let (_, units) = file(400);
     let rival = source(scene.net.now(), &Rng::from_seed(1_000_002), &reliable(), units, 1);

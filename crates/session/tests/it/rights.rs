@@ -41,8 +41,13 @@ fn offered(scene: &Scene) -> Vec<(String, Option<u8>)> {
 #[test]
 fn a_stream_that_broke_goes_on_for_its_key_alone() {
     for (own, goes_on) in [(1, true), (3, false)] {
-        let send = |own| SenderOptions { identity: Some(FILE), security: keyed(own), ..SenderOptions::reliable() };
-        let receive = ReceiverOptions { security: keyed(2), ..ReceiverOptions::default() };
+        let send = |own| {
+            SenderOptions::reliable().with(|it| {
+                it.identity = Some(FILE);
+                it.security = keyed(own);
+            })
+        };
+        let receive = ReceiverOptions::default().with(|it| it.security = keyed(2));
         let mut scene = Scene::new(send(1), receive, file(600).1, &[link()]);
         scene.net.run_for(ms(1500));
         let there = scene.sink().bytes.len();
@@ -65,9 +70,18 @@ fn a_stream_that_broke_goes_on_for_its_key_alone() {
 
 #[test]
 fn who_takes_all_places_in_line_keeps_nobody_else_out() {
-    let send = |own, name: &str| SenderOptions { name: name.into(), security: keyed(own), ..SenderOptions::default() };
+    let send = |own, name: &str| {
+        SenderOptions::default().with(|it| {
+            it.name = name.into();
+            it.security = keyed(own);
+        })
+    };
     let admission = Admission::Named(vec!["mallory".into(), "alice".into()]);
-    let receive = ReceiverOptions { keep: true, security: keyed(2), admission, ..ReceiverOptions::default() };
+    let receive = ReceiverOptions::default().with(|it| {
+        it.keep = true;
+        it.security = keyed(2);
+        it.admission = admission;
+    });
     let mut scene = Scene::new(send(3, "mallory"), receive, camera(20), &[link()]);
     scene.net.run_for(ms(1000));
     let crowd: Vec<_> =

@@ -98,7 +98,10 @@ impl Scene {
         let (mut net, rng) = (Network::new(seed.get()), Rng::from_seed(seed.get()));
         let camera = source(Instant::ZERO, &rng, &SenderOptions::default(), camera(seconds), 1);
         let camera = net.add(Member::One(camera), SOURCE_ADDRESSES[..1].iter().copied());
-        let options = ReceiverOptions { pieces: true, keep: true, ..ReceiverOptions::default() };
+        let options = ReceiverOptions::default().with(|it| {
+            it.pieces = true;
+            it.keep = true;
+        });
         let receiver = Receiver::new(options, rng.stream("hub")).unwrap();
         let mut server = Server::new(ServerOptions::default(), rng.stream("server")).unwrap();
         server.set_streams(Instant::ZERO, receiver.channels());
@@ -121,7 +124,7 @@ impl Scene {
 
     fn viewer(&self, n: usize, latency: Option<Duration>) -> Member {
         let to = Route::new(SocketId(0), SINK_ADDRESSES[n].parse().unwrap());
-        let options = ReceiverOptions { latency, ..ReceiverOptions::default() };
+        let options = ReceiverOptions::default().with(|it| it.latency = latency);
         let rng = self.rng.stream(&format!("viewer {n} {:?}", self.net.now()));
         Member::One(Node::Sink(Box::new(Sink::of(Receiver::call(self.net.now(), options, rng, PORT, &[to]).unwrap()))))
     }

@@ -14,7 +14,10 @@ fn link() -> LinkModel {
 }
 
 fn reliable() -> SenderOptions {
-    SenderOptions { reliable: true, identity: Some(FILE), ..SenderOptions::default() }
+    SenderOptions::default().with(|it| {
+        it.reliable = true;
+        it.identity = Some(FILE);
+    })
 }
 
 /// A receiver as if its process had just been started; what is on its disk stays.
@@ -116,7 +119,7 @@ fn nobody_there_for_a_minute_and_then_somebody() {
 #[test]
 fn what_nobody_takes_fills_no_more_than_the_senders_buffer() {
     // 9 MB within the latency.
-    let send = SenderOptions { latency: Duration::from_secs(60), ..SenderOptions::default() };
+    let send = SenderOptions::default().with(|it| it.latency = Duration::from_secs(60));
     let most = send.buffer as u64;
     let mut scene = Scene::new(send, ReceiverOptions::default(), camera(60), &[link()]);
     set_down(&mut scene, 0, true);
@@ -128,7 +131,7 @@ fn what_nobody_takes_fills_no_more_than_the_senders_buffer() {
 #[test]
 fn a_sender_started_anew_at_the_same_place_is_played_within_two_seconds() {
     for (keep, pause) in [(false, 200), (true, 200), (false, 4_000), (true, 4_000), (false, 30_000)] {
-        let receive = ReceiverOptions { keep, ..ReceiverOptions::default() };
+        let receive = ReceiverOptions::default().with(|it| it.keep = keep);
         let mut scene = Scene::new(SenderOptions::default(), receive, camera(60), &[link()]);
         scene.net.run_for(ms(START + 3_000));
         let (there, back) = scene.links[0];
@@ -171,7 +174,7 @@ fn has_ended(source: &Source) -> bool {
 #[test]
 fn a_second_sender_leaves_the_first_alone_hears_why_and_waits_unless_it_is_to_end() {
     for end_with_receiver in [false, true] {
-        let options = SenderOptions { end_with_receiver, ..SenderOptions::default() };
+        let options = SenderOptions::default().with(|it| it.end_with_receiver = end_with_receiver);
         let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), camera(6), &[link()]);
         scene.net.run_for(ms(START + 2_000));
         let now = scene.net.now();
@@ -195,7 +198,7 @@ fn who_is_at_home_ends_only_what_is_at_home() {
         for (end_with_receiver, reliable) in [(false, false), (true, false), (false, true)] {
             let (_, units) = if reliable { file(600) } else { (Vec::new(), camera(30)) };
             let options = if reliable { self::reliable() } else { SenderOptions::default() };
-            let options = SenderOptions { end_with_receiver, ..options };
+            let options = options.with(|it| it.end_with_receiver = end_with_receiver);
             let mut scene = Scene::new(options, ReceiverOptions::default(), units, &[link()]);
             scene.net.run_for(ms(if reliable { 2_000 } else { START + 1_000 }));
             scene.net.with(scene.sink, |node, now| match node {
@@ -216,8 +219,8 @@ fn who_is_at_home_ends_only_what_is_at_home() {
 
 #[test]
 fn a_name_that_is_not_expected_ends_a_sender_that_no_receiver_took() {
-    let options = SenderOptions { name: "cam1".into(), ..SenderOptions::default() };
-    let others = ReceiverOptions { admission: Admission::Named(vec!["cam2".into()]), ..ReceiverOptions::default() };
+    let options = SenderOptions::default().with(|it| it.name = "cam1".into());
+    let others = ReceiverOptions::default().with(|it| it.admission = Admission::Named(vec!["cam2".into()]));
     let mut scene = Scene::new(options.clone(), others.clone(), camera(30), &[link()]);
     scene.net.run_for(ms(START + 3_000));
     assert_eq!((told(&scene.source().events), has_ended(scene.source())), (vec![Farewell::UnknownName], true));
@@ -249,8 +252,8 @@ fn on_receiver<T>(scene: &mut Scene, action: impl FnOnce(&mut Receiver, Instant)
 #[test]
 fn a_stream_from_elsewhere_has_a_senders_place_until_it_is_over() {
     for keep in [false, true] {
-        let receive = ReceiverOptions { keep, ..ReceiverOptions::default() };
-        let send = SenderOptions { end_with_receiver: true, ..SenderOptions::default() };
+        let receive = ReceiverOptions::default().with(|it| it.keep = keep);
+        let send = SenderOptions::default().with(|it| it.end_with_receiver = true);
         let mut scene = Scene::new(send, receive, camera(8), &[link()]);
         let place = on_receiver(&mut scene, |receiver, now| receiver.occupy(now, ""));
         assert_eq!(place, Ok(CHANNEL));
@@ -351,7 +354,7 @@ fn a_sender_is_not_done_before_the_receiver_has_flushed() {
 #[test]
 fn a_user_who_stops_does_not_wait_for_a_receiver_that_is_gone() {
     for reliable in [false, true] {
-        let options = SenderOptions { reliable, ..SenderOptions::default() };
+        let options = SenderOptions::default().with(|it| it.reliable = reliable);
         let units = if reliable { file(3000).1 } else { camera(60) };
         let mut scene = Scene::new(options, ReceiverOptions::default(), units, &[link()]);
         scene.net.run_for(ms(START + 2_000));

@@ -51,7 +51,10 @@ fn a_far_link_that_loses_packets_drags_no_clean_one_down() {
 
 /// Reference frames on time, of 40 s of film over `links`, and how many there were.
 fn references_on_time(seed: u64, links: &[LinkModel], reinject: bool) -> (u64, u64) {
-    let send = SenderOptions { reinject, redundancy: Redundancy::None, ..SenderOptions::default() };
+    let send = SenderOptions::default().with(|it| {
+        it.reinject = reinject;
+        it.redundancy = Redundancy::None;
+    });
     let mut scene = Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), film(40), links);
     scene.run_to_end(ms(80_000));
     let kinds = [Kind::I, Kind::P].map(|kind| scene.sink().kind(kind));
@@ -113,7 +116,7 @@ fn a_near_narrow_link_beside_a_far_wide_one_does_no_harm() {
     let (near, far) = ((1000, 33, 0.0), (9700, 143, 0.0));
     for (redundancy, least) in [(Redundancy::Auto, 98.0), (Redundancy::Code("tetrys:10,9,200".parse().unwrap()), 95.0)]
     {
-        let send = SenderOptions { redundancy, ..SenderOptions::default() };
+        let send = SenderOptions::default().with(|it| it.redundancy = redundancy);
         let both = on_time_with(send, 1, &[link(near), link(far)]);
         println!("{redundancy:?}: {both:.2} %");
         assert!(both >= least, "{redundancy:?}: {both:.2} %");

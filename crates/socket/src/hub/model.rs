@@ -135,7 +135,7 @@ fn address(node: usize, link: usize) -> String {
 impl World {
     fn new(seed: u64, protection: &Protection) -> Self {
         let mut rng = Rng::from_seed(seed);
-        let options = Options { security: protection.secured().unwrap().options(), ..usual_options(Options::live()) };
+        let options = usual_options(Options::live()).with(|it| it.security = protection.secured().unwrap().options());
         let mut net = Network::new(seed);
         let nodes: Vec<NodeId> = (0..NODES)
             .map(|node| {

@@ -155,7 +155,7 @@ fn messages_that_nobody_acknowledged_are_named() {
     let (_server, at) = server(&Protection::Plain);
     let (mut client, connection) = client(&Protection::Plain, at);
     for context in [3, 1, 2] {
-        client.send(connection, b"x", &SendOptions { context, ..SendOptions::default() }).unwrap();
+        client.send(connection, b"x", &SendOptions::new().context(context)).unwrap();
     }
     client.abort(connection, 0, "").unwrap();
     let (_, event) = client.poll(PATIENCE).unwrap().unwrap();
@@ -167,10 +167,10 @@ fn a_reason_of_any_length_is_told_as_far_as_it_fits() {
     let (mut server, at) = server(&Protection::Anyone);
     let (mut client, connection) = client(&Protection::Anyone, at);
     both([&mut server, &mut client], |which, _, event| which == 1 && *event == Event::Connected);
-    client.abort(connection, 7, &"r".repeat(100_000)).unwrap();
+    client.abort(connection, 7, "r".repeat(100_000)).unwrap();
     both([&mut server, &mut client], |which, _, event| match event {
         Event::Closed { reason: CloseReason::ByPeer { code: 7, reason }, .. } if which == 0 => {
-            assert_eq!(*reason, "r".repeat(CloseReason::MAX_TEXT - "#7 ".len()));
+            assert_eq!(*reason, vec![b'r'; CloseReason::MAX_TEXT - "#7 ".len()]);
             true
         }
         _ => false,
@@ -232,7 +232,7 @@ fn an_end_that_was_started_anew_is_told_from_one_that_is_gone() {
         let mut anew = Socket::new(&protection).unwrap();
         anew.adopt(again).unwrap();
         anew.listen();
-        client.send(connection, b"are you there?", &SendOptions { context: 9, ..SendOptions::default() }).unwrap();
+        client.send(connection, b"are you there?", &SendOptions::new().context(9)).unwrap();
         both([&mut anew, &mut client], |which, _, event| {
             match event {
                 // Who encrypts asks by a connection of its own whether the same server is there.

@@ -48,7 +48,7 @@ fn pictures(socket: &mut Socket, connection: ConnectionId, from: u64, until: u64
             told.push(report);
         }
         let picture = vec![7; report.next_frame_bits as usize / 8];
-        let how = SendOptions { deadline: Some(Duration::from_millis(250)), ..SendOptions::default() };
+        let how = SendOptions::new().deadline(Duration::from_millis(250));
         if !picture.is_empty() {
             socket.send(connection, &picture, &how).unwrap();
         }

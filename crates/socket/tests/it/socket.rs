@@ -25,8 +25,7 @@ fn echo(protection: &Protection) -> ([SocketAddr; 2], JoinHandle<usize>) {
             match event {
                 Event::Readable => {
                     while let Some(received) = socket.recv(connection, &mut message).unwrap() {
-                        let how =
-                            SendOptions { stream: received.stream, ppid: received.ppid, ..SendOptions::default() };
+                        let how = SendOptions::new().stream(received.stream).ppid(received.ppid);
                         socket.send(connection, &message, &how).unwrap();
                         count += 1;
                     }
@@ -62,7 +61,7 @@ fn messages_go_and_come_over_two_paths() {
         up == 2
     });
     let text = vec![7; 10_000];
-    let how = SendOptions { stream: 3, ppid: 42, ..SendOptions::default() };
+    let how = SendOptions::new().stream(3).ppid(42);
     for _ in 0..200 {
         socket.send(connection, &text, &how).unwrap();
     }
@@ -130,7 +129,7 @@ fn what_is_too_late_is_discarded_and_said() {
     let mut socket = Socket::new(&Protection::Plain).unwrap();
     let connection = socket.connect(&[Path::to(at[0])]).unwrap();
     wait(&mut socket, |_, event| *event == Event::Connected);
-    let how = SendOptions { deadline: Some(Duration::ZERO), context: 17, ..SendOptions::default() };
+    let how = SendOptions::new().deadline(Duration::ZERO).context(17);
     socket.send(connection, b"too late", &how).unwrap();
     wait(&mut socket, |_, event| *event == Event::Discarded { context: 17 });
 }
@@ -181,7 +180,7 @@ fn wrong_uses_are_refused_in_words() {
     }
     let taken = socket.bind(loopback()).unwrap();
     assert!(socket.bind(taken).unwrap_err().to_string().contains("in use"));
-    let odd = Options { local_port: 0, ..Options::live() };
+    let odd = Options::live().with(|it| it.local_port = 0);
     assert!(matches!(Socket::with_options(odd), Err(Error::Options(_))));
 }
 
@@ -199,7 +198,7 @@ fn a_socket_has_the_options_that_it_was_built_with() {
         .unwrap();
     let connection = socket.connect(&[Path::to(at[0])]).unwrap();
     wait(&mut socket, |_, event| *event == Event::Connected);
-    let how = SendOptions { stream: 1, priority: 4, ..SendOptions::default() };
+    let how = SendOptions::new().stream(1).priority(4);
     assert!(socket.send(connection, &[0; 10_001], &how).unwrap_err().to_string().contains("the limit of 10000"));
     // The end of the key handshake may be in the buffer yet.
     for size in [10_000, 9000] {
@@ -207,7 +206,7 @@ fn a_socket_has_the_options_that_it_was_built_with() {
     }
     assert!((19_000..=20_000).contains(&socket.buffered(connection).unwrap()));
     assert!(matches!(socket.send(connection, &[0; 1000], &how), Err(Error::Send(SendError::BufferFull { .. }))));
-    let beyond = SendOptions { stream: 2, ..how };
+    let beyond = how.stream(2);
     assert!(matches!(socket.send(connection, &[0; 1], &beyond), Err(Error::Send(SendError::NoSuchStream { .. }))));
     let odd = Socket::builder().max_message(0).build().unwrap_err();
     assert!(matches!(odd, Error::Options(_)), "{odd}");

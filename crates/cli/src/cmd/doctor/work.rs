@@ -252,7 +252,7 @@ impl Work {
             Event::Readable => self.read(now, id),
             Event::Closed(reason) => {
                 it.id = None;
-                let (waits, hint) = (it.state == State::Waiting, self.security.hint(&reason.to_string()));
+                let (waits, hint) = (it.state == State::Waiting, self.security.hint(reason.insecure()));
                 match (&reason, Farewell::of(&reason)) {
                     (CloseReason::Insecure(_), _) => it.state = State::Refuses(reason.to_string(), hint),
                     (_, Some(Farewell::Measures)) => it.other = Some(Other::Unknown),

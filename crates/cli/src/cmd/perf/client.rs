@@ -301,7 +301,7 @@ impl<P: Protocol> Test<P> {
         let end = self.heard.0 + FAREWELL;
         if end <= now {
             self.end =
-                Some(Ending { orderly: false, insecure: false, reason: "the server did not confirm the end".into() });
+                Some(Ending { orderly: false, insecure: None, reason: "the server did not confirm the end".into() });
         }
         Some(end)
     }
@@ -357,7 +357,7 @@ impl<P: Protocol> Test<P> {
         match event {
             event if self.id == Some(id) => self.take(now, event),
             ConnectionEvent::Connected => self.endpoint.abort(now, id),
-            ConnectionEvent::Closed(Ending { insecure: true, reason, .. }) => {
+            ConnectionEvent::Closed(Ending { insecure: Some(_), reason, .. }) => {
                 self.live.warn_rarely(now, format!("a server was turned away: {reason}"));
             }
             _ => {}
@@ -444,18 +444,18 @@ impl<P: Protocol> Test<P> {
             Some(id) => self.endpoint.abort(now, id),
             None => {
                 let reason = "no server called".into();
-                self.end = Some(Ending { orderly: false, insecure: false, reason });
+                self.end = Some(Ending { orderly: false, insecure: None, reason });
             }
         }
     }
 
     fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
-        let end = self.end.take().unwrap_or(Ending { orderly: false, insecure: false, reason: "it broke off".into() });
+        let end = self.end.take().unwrap_or(Ending { orderly: false, insecure: None, reason: "it broke off".into() });
         let never_began = self.interrupted && self.started.is_none();
         if !end.orderly && !never_began {
-            let hint = if end.insecure {
-                self.security.hint(&end.reason)
+            let hint = if let Some(why) = &end.insecure {
+                self.security.hint(Some(why))
             } else if self.started.is_some() {
                 "check that `braidcast perf server` of the same version runs there; its own messages say more".into()
             } else {

@@ -131,7 +131,7 @@ impl Protocol for Dccp {
             Event::Readable => ConnectionEvent::Readable,
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Closed;
-                let insecure = matches!(reason, CloseReason::Insecure(_));
+                let insecure = reason.insecure().cloned();
                 ConnectionEvent::Closed(Ending { orderly, insecure, reason: reason.to_string() })
             }
             _ => ConnectionEvent::Other,

@@ -3,6 +3,7 @@
 use crate::cmd::dccp::ConnectionLine;
 use crate::failure::Outcome;
 use braidcast_core::{Dials, Instant, Machine, NotJoined, Route};
+use braidcast_sctp::Insecure;
 use braidcast_session::SecurityReport;
 use std::time::Duration;
 
@@ -34,8 +35,8 @@ pub(in crate::cmd) enum ConnectionEvent {
 pub(in crate::cmd) struct Ending {
     /// As agreed between the ends.
     pub(in crate::cmd) orderly: bool,
-    /// No protection was to be agreed on.
-    pub(in crate::cmd) insecure: bool,
+    /// No protection was to be agreed on, for this reason.
+    pub(in crate::cmd) insecure: Option<Insecure>,
     pub(in crate::cmd) reason: String,
 }
 

@@ -29,7 +29,7 @@ impl Protocol for Endpoint {
             Event::PathDown(_, route) => ConnectionEvent::Silent(route),
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Shutdown;
-                let insecure = matches!(reason, CloseReason::Insecure(_));
+                let insecure = reason.insecure().cloned();
                 ConnectionEvent::Closed(Ending { orderly, insecure, reason: reason.to_string() })
             }
             _ => ConnectionEvent::Other,
@@ -73,7 +73,7 @@ impl Protocol for Endpoint {
                     answer(now, association, number, received.path);
                 }
                 _ => {
-                    association.abort(now, Farewell::Measures.words());
+                    association.abort(now, Farewell::Measures);
                     return None;
                 }
             }

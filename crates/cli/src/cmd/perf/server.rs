@@ -256,8 +256,8 @@ impl<P: Protocol> Server<P> {
                 ends.down(driver.now(), *route);
             }
             ConnectionEvent::Closed(ending) if !self.clients.contains_key(&id) => {
-                let hint = if ending.insecure {
-                    security.hint(&ending.reason)
+                let hint = if let Some(why) = &ending.insecure {
+                    security.hint(Some(why))
                 } else {
                     "start `braidcast perf client --at` there first, with the same --key or --plain as here".into()
                 };
@@ -285,7 +285,9 @@ impl<P: Protocol> Server<P> {
             ConnectionEvent::Closed(ending) => {
                 self.read(now, id);
                 match self.clients.remove(&id) {
-                    None => ending.insecure.then(|| Err(format!("a client was turned away: {}", ending.reason))),
+                    None => {
+                        ending.insecure.map(|why| Err(format!("a client was turned away: no secure connection: {why}")))
+                    }
                     // Not a client of a measurement; it has to hear so before this end goes.
                     Some(client) if client.messages == 0 && !ending.orderly => {
                         Some(Err(format!("a client ended before it sent anything to measure: {}", ending.reason)))

@@ -147,23 +147,22 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     }
     let give_up = args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0);
     let log = args.log.as_deref().map(Log::create).transpose()?;
-    let options = ReceiverOptions {
-        early: args.early,
-        slice: args.slice,
-        output_size: OUTPUT,
-        keep: args.keep,
-        log: log.is_some(),
-        give_up,
-        security: security.options.clone(),
-        admission: plan.admission(),
-        permits,
-        hold: !args.keep,
-        pieces: serving.is_some(),
-        name: args.name.clone().unwrap_or_default(),
-        latency: args.latency,
-        events: watch.tracer(),
-        ..ReceiverOptions::default()
-    };
+    let options = ReceiverOptions::default().with(|it| {
+        it.early = args.early;
+        it.slice = args.slice;
+        it.output_size = OUTPUT;
+        it.keep = args.keep;
+        it.log = log.is_some();
+        it.give_up = give_up;
+        it.security = security.options.clone();
+        it.admission = plan.admission();
+        it.permits = permits;
+        it.hold = !args.keep;
+        it.pieces = serving.is_some();
+        it.name = args.name.clone().unwrap_or_default();
+        it.latency = args.latency;
+        it.events = watch.tracer();
+    });
     let (now, port, rng) = (driver.now(), options.local_port, common::rng(args.seed)?);
     let own_rng = rng.stream("border");
     let receiver = if ends.is_called() {
@@ -409,13 +408,13 @@ impl Session {
                     }
                 }
                 (None, Event::Insecure(reason)) => {
-                    let over = self.authorized.as_ref().and_then(|list| list.is_over(&reason.to_string()));
+                    let over = self.authorized.as_ref().and_then(|list| list.is_over(reason.insecure()));
                     let why = over.unwrap_or_else(|| reason.to_string());
                     self.live.warn_rarely(now, format!("a sender was turned away: {why}"))
                 }
                 (None, Event::Lost(reason)) => self.unanswered(now, &reason),
                 (None, Event::Ended { reason, .. }) => {
-                    let hint = self.security.hint(&reason.to_string());
+                    let hint = self.security.hint(reason.insecure());
                     return Err(Failure::new(format!("no connection: {reason}"), hint));
                 }
                 _ => {}

@@ -57,7 +57,11 @@ pub(super) fn read(path: &Path, needs_output: bool, certified: bool) -> Outcome<
 
 /// Who is taken today, and as what.
 pub(super) fn permits(of: &mut Senders) -> BTreeMap<Fingerprint, Permit> {
-    let permit = |line: &Line<MaySend>| Permit { name: Some(line.name.clone()), max_rate: line.rights.max_rate };
+    let permit = |line: &Line<MaySend>| {
+        let mut permit = Permit::named(&line.name);
+        permit.max_rate = line.rights.max_rate;
+        permit
+    };
     of.in_force().map(|line| (line.who.listed(), permit(line))).collect()
 }
 

@@ -14,7 +14,7 @@ use crate::out::units;
 use braidcast_core::{Instant, Machine, SocketId};
 use braidcast_driver::{Driver, Wake};
 use braidcast_session::{
-    Beside, ChannelId, ClientId, Farewell, Pieces, Receiver, Report, SenderOptions, Server, ServerEvent, ServerOptions,
+    Beside, ChannelId, ClientId, Farewell, Pieces, Receiver, Report, Server, ServerEvent, ServerOptions,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -120,11 +120,10 @@ impl Serving {
             ));
         }
         let options = ServerOptions {
-            sending: SenderOptions {
-                latency: args.serve.serve_latency,
-                security: security.options.clone(),
-                ..ServerOptions::default().sending
-            },
+            sending: ServerOptions::default().sending.with(|it| {
+                it.latency = args.serve.serve_latency;
+                it.security = security.options.clone();
+            }),
             clients: args.serve.serve_max,
             permits: list.as_mut().map(viewers::permits),
             ..ServerOptions::default()
@@ -217,7 +216,7 @@ impl Serving {
                     live.warn_rarely(now, format!("{remote}{asked} was turned away: {why}"));
                 }
                 ServerEvent::Insecure(reason) => {
-                    let over = self.list.as_ref().and_then(|list| list.is_over(&reason.to_string()));
+                    let over = self.list.as_ref().and_then(|list| list.is_over(reason.insecure()));
                     let why = over.unwrap_or_else(|| reason.to_string());
                     live.warn_rarely(now, format!("a receiver was turned away: {why}"));
                 }

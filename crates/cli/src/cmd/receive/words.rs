@@ -42,7 +42,7 @@ impl Session {
     /// The call was lost, or not taken; it is made again.
     pub(super) fn unanswered(&mut self, now: Instant, reason: &CloseReason) {
         self.ends.all_down(now);
-        let why = Farewell::said(reason).map_or_else(|| reason.to_string(), str::to_owned);
+        let why = Farewell::said(reason).unwrap_or_else(|| reason.to_string());
         let hint = if Farewell::of(reason).is_some() { "" } else { " (does `braidcast send --at` run there?)" };
         self.live.warn_rarely(now, format!("{why}; calling again{hint}"));
     }

@@ -181,32 +181,31 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     }
     process::drop_privileges()?;
     let defaults = if reliable { SenderOptions::reliable() } else { SenderOptions::default() };
-    let options = SenderOptions {
-        latency: args.latency,
-        redundancy: args.fec.unwrap_or(defaults.redundancy),
-        queue: args.queue.0,
-        scheduler: args.scheduler.unwrap_or(defaults.scheduler),
-        selection: args.path.and_then(OnePath::selection),
-        concurrent: args.path.is_none(),
-        hysteresis: args.hysteresis,
-        time_guard: args.time_guard,
-        probe_interval: args.probe_interval,
-        quick_failover: args.quick_failover.0,
-        switchover: args.switchover.0,
-        path_max_retrans: args.path_max_retrans,
-        retransmission: args.retransmission,
-        congestion: args.cc.unwrap_or(defaults.congestion),
-        give_up: args.give_up.0,
-        end_with_receiver: args.end_with_receiver,
-        security: security.options.clone(),
-        skip_tsns: true,
-        identity: source.identity().filter(|_| reliable),
-        size: source.size().filter(|_| reliable),
-        name: args.name.clone().unwrap_or_default(),
-        encoder: args.rates.range(),
-        events: watch.tracer(),
-        ..defaults
-    };
+    let options = defaults.with(|it| {
+        it.latency = args.latency;
+        it.redundancy = args.fec.unwrap_or(it.redundancy);
+        it.queue = args.queue.0;
+        it.scheduler = args.scheduler.unwrap_or(it.scheduler);
+        it.selection = args.path.and_then(OnePath::selection);
+        it.concurrent = args.path.is_none();
+        it.hysteresis = args.hysteresis;
+        it.time_guard = args.time_guard;
+        it.probe_interval = args.probe_interval;
+        it.quick_failover = args.quick_failover.0;
+        it.switchover = args.switchover.0;
+        it.path_max_retrans = args.path_max_retrans;
+        it.retransmission = args.retransmission;
+        it.congestion = args.cc.unwrap_or(it.congestion);
+        it.give_up = args.give_up.0;
+        it.end_with_receiver = args.end_with_receiver;
+        it.security = security.options.clone();
+        it.skip_tsns = true;
+        it.identity = source.identity().filter(|_| reliable);
+        it.size = source.size().filter(|_| reliable);
+        it.name = args.name.clone().unwrap_or_default();
+        it.encoder = args.rates.range();
+        it.events = watch.tracer();
+    });
     let resumable = options.identity.is_some();
     let (now, port) = (driver.now(), options.local_port);
     let rng = common::rng(args.seed)?;
@@ -407,7 +406,7 @@ impl Session {
                     let why = match (Farewell::of(&reason), &reason) {
                         (Some(farewell), _) => farewell.to_string(),
                         // What a receiver that was started anew says of packets it knows nothing of.
-                        (None, CloseReason::AbortedByPeer(_)) => "the receiver was started anew".into(),
+                        (None, CloseReason::AbortedByPeer(_) | CloseReason::PeerRestarted) => "the receiver was started anew".into(),
                         (None, reason) => reason.to_string(),
                     };
                     // One that turns this end away does so at each attempt.

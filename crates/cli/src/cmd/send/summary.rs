@@ -89,7 +89,7 @@ impl Session {
             return Ok(());
         }
         let farewell = Farewell::of(reason);
-        let about_keys = self.security.hint(&reason.to_string());
+        let about_keys = self.security.hint(reason.insecure());
         let hint = match (farewell, reason) {
             // Whoever stopped it knows why it ended.
             _ if self.interrupted && !(self.resumable && self.began.is_some()) => "",

@@ -67,7 +67,7 @@ impl Held {
 
     /// Who is let in now.
     pub(crate) fn permits(&self) -> BTreeMap<Fingerprint, Permit> {
-        let permit = || (self.sender, Permit { name: None, max_rate: None });
+        let permit = || (self.sender, Permit::default());
         (!self.over).then(permit).into_iter().collect()
     }
 

@@ -373,7 +373,7 @@ impl Work {
             }
             TunnelEvent::TurnedAway(reason) => {
                 let now = self.driver.now();
-                let over = self.clients.as_ref().and_then(|list| list.is_over(&reason.to_string()));
+                let over = self.clients.as_ref().and_then(|list| list.is_over(reason.insecure.as_ref()));
                 let why = over.unwrap_or_else(|| reason.to_string());
                 self.live.warn_rarely(now, format!("{} was turned away: {why}", self.side.newcomer()));
             }
@@ -448,10 +448,10 @@ impl Work {
     fn say_disconnected(&mut self, link: LinkId, reason: Farewell) {
         let peer = self.peer(link);
         let same = self.said.as_ref() == Some(&reason);
-        let hint = match (reason.insecure, reason.agreed) {
-            (true, _) => format!(" ({})", self.security.hint(&reason.to_string())),
-            (false, true) => String::new(),
-            (false, false) => {
+        let hint = match (&reason.insecure, reason.agreed) {
+            (Some(why), _) => format!(" ({})", self.security.hint(Some(why))),
+            (None, true) => String::new(),
+            (None, false) => {
                 let other = self.side.other();
                 format!(" (does `braidcast {other} --over {}` run there, and does UDP reach it?)", self.over)
             }

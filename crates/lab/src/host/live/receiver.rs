@@ -48,7 +48,11 @@ impl LiveReceiver {
     /// an encoder that follows.
     pub fn host(flow: &FlowSpec, timeline: Arc<Timeline>, duration: Duration, begin: Instant, rng: &Rng) -> Self {
         let events = flow.live.sender.events.clone();
-        let options = ReceiverOptions { early: flow.live.early, log: true, events, ..ReceiverOptions::default() };
+        let options = ReceiverOptions::default().with(|it| {
+            it.early = flow.live.early;
+            it.log = true;
+            it.events = events;
+        });
         // How `[sctp]` has the acknowledgements is the receiver's affair.
         let transport = options.transport().with(|it| it.sack = flow.sctp.sack);
         let log = flow.live.encoder.is_some().then(Vec::new);

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 /// How fast data leaves: the windows of the paths, and what makes them shrink.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CongestionOptions {
     /// How the windows of the paths depend on each other. Default not at all.
     pub coupling: Congestion,

@@ -2,6 +2,7 @@ use braidcast_core::Misuse;
 
 /// How much an endpoint and its associations hold at most.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct LimitOptions {
     /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError)
     /// beyond. Messages shorter than 64 bytes on average count as that many. 1 byte to 1 GiB,

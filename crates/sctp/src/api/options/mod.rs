@@ -33,6 +33,7 @@ const LEAST_TIME: Duration = Duration::from_millis(1);
 
 /// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where it says anything.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// SCTP port of this endpoint, 1 to 65535. Default 9899, the port of SCTP over UDP (RFC 6951 §4.1).
     pub local_port: u16,

@@ -5,6 +5,7 @@ use braidcast_mpath::RetransmissionPolicy;
 /// Rules that the experiments of the papers compare, and their simulators' constants. Whoever wants
 /// to send data leaves them as they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PaperRules {
     /// What counts as lost. Default by time.
     pub loss_detection: LossDetection,

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 /// The paths of an association: how many, which carries what, how large their packets are, when one counts as failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PathOptions {
     /// Paths that an association may have at once, 1 to [32](Self::MAX_PATHS). Default 8.
     pub max_paths: usize,

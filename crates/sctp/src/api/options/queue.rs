@@ -4,6 +4,7 @@ use braidcast_queue::{Limits, Method};
 
 /// Where messages wait until a path has room.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct QueueOptions {
     /// The queue in which messages wait until a path has room, and by which the next one is chosen;
     /// see [`QueueScope`] for what it decides. Expiry is judged by the path that would carry the

@@ -4,6 +4,7 @@ use braidcast_fec::Code;
 
 /// Redundancy by an erasure code, and by copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct RedundancyOptions {
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back
     /// without a retransmission (ECMT). Chunks are cut so much shorter that a redundancy chunk fits

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 /// When a receiver acknowledges (RFC 9260 §6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct SackOptions {
     /// Packets with data after which a SACK goes out, 1 or more. Default 2.
     pub every: u32,

@@ -6,6 +6,7 @@ use core::time::Duration;
 
 /// How long an association waits, and how often it tries before it abandons.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TimerOptions {
     /// Limits of the retransmission timeout: 1 ms to a day each, and none above `max`. Default RFC
     /// 9260: 1 s, 1 s, 60 s.

@@ -1,5 +1,5 @@
 use crate::assoc::testing::Pair;
-use crate::{AssociationId, CloseReason, Event, Options, Reliability, SendOptions};
+use crate::{AssociationId, CloseReason, Event, Options, PeerCause, Reason, Reliability, SendOptions};
 use braidcast_core::Machine;
 
 fn server(pair: &Pair) -> AssociationId {
@@ -31,7 +31,7 @@ fn busy_server(last: impl FnOnce(&mut Pair)) -> (Pair, AssociationId, Vec<Event>
 fn what_came_before_the_end_is_told_before_it_and_can_be_taken_after_it() {
     let shutdown = |pair: &mut Pair| pair.ends[0].association_mut(pair.client).unwrap().shutdown(pair.now);
     let abort = |pair: &mut Pair| pair.ends[0].association_mut(pair.client).unwrap().abort(pair.now, "bye");
-    let by_peer = CloseReason::AbortedByPeer("User-Initiated Abort: \"bye\"".into());
+    let by_peer = CloseReason::AbortedByPeer(PeerCause::User("bye".into()));
     type End = (fn(&mut Pair), CloseReason);
     let ends: [End; 2] = [(shutdown, CloseReason::Shutdown), (abort, by_peer)];
     for (last, reason) in ends {
@@ -80,10 +80,10 @@ fn the_peer_is_told_as_much_of_a_reason_as_fits() {
     for (reason, length) in [("r".repeat(100_000), 256), ("\u{4e2d}".repeat(100), 255)] {
         let (_, _, events) = busy_server(|pair| {
             let now = pair.now;
-            pair.ends[0].association_mut(pair.client).unwrap().abort(now, &reason);
+            pair.ends[0].association_mut(pair.client).unwrap().abort(now, reason.as_str());
         });
         let Some(Event::Closed(CloseReason::AbortedByPeer(told))) = events.last() else { panic!("{events:?}") };
-        assert_eq!(*told, format!("User-Initiated Abort: {:?}", &reason[..length]));
+        assert_eq!(*told, PeerCause::User(reason[..length].into()));
     }
 }
 
@@ -95,7 +95,7 @@ fn a_reason_fits_the_smallest_packets_too() {
     });
     let mut pair = Pair::with(small, 1);
     let now = pair.now;
-    pair.ends[0].association_mut(pair.client).unwrap().abort(now, &"r".repeat(1000));
+    pair.ends[0].association_mut(pair.client).unwrap().abort(now, "r".repeat(1000));
     let mut packet = Vec::new();
     while pair.ends[0].poll_transmit(now, &mut packet).is_some() {
         assert!(packet.len() <= crate::PathOptions::MIN_MTU, "{} bytes", packet.len());
@@ -139,4 +139,18 @@ fn who_asks_is_told_what_was_acknowledged() {
     pair.settle();
     let [one, three] = [1, 3].map(|context| Event::Delivered { context });
     assert_eq!(events(&mut pair, 0), [one, three, Event::Closed(CloseReason::Shutdown)]);
+}
+
+#[test]
+fn a_reason_arrives_with_its_number_and_its_bytes() {
+    for reason in
+        [Reason::new(7, "full"), Reason::new(u32::MAX, ""), Reason::new(0, "#5 is alive"), Reason::new(1, [0, 0xff])]
+    {
+        let (_, _, events) = busy_server(|pair| {
+            let now = pair.now;
+            pair.ends[0].association_mut(pair.client).unwrap().abort(now, reason.clone());
+        });
+        let Some(Event::Closed(end)) = events.last() else { panic!("{events:?}") };
+        assert_eq!(end.said(), Some(&reason));
+    }
 }

@@ -339,7 +339,7 @@ pub(crate) fn messages(count: usize, len: usize, streams: usize) -> Vec<Message>
 }
 
 pub(crate) fn options() -> Options {
-    Options { local_port: PORT, ..Options::live() }
+    Options::live().with(|it| it.local_port = PORT)
 }
 
 /// The route back, for stacks that know no addresses.
