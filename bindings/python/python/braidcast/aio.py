@@ -42,6 +42,10 @@ class _Bell:
         self._event.set()
         self._event = asyncio.Event()
 
+    def next_ring(self) -> asyncio.Event:
+        """Is set when it rings from now on: who looks for something meanwhile misses nothing."""
+        return self._event
+
     async def wait(self) -> None:
         await self._event.wait()
 
@@ -80,6 +84,7 @@ class Connection:
         """The next message; None once the connection is over and all that came was received."""
         while True:
             self.socket._check()
+            ring = self._bell.next_ring()
             message = self.socket.blocking.recv(self.id)
             if message is not None:
                 self.socket._run()
@@ -89,7 +94,7 @@ class Connection:
             # What was read last may have been what held up the end.
             self.socket._run()
             if self._end is None:
-                await self._bell.wait()
+                await ring.wait()
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         while (message := await self.recv()) is not None:
