@@ -98,6 +98,7 @@ look_for_packages() {
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
         # What its programs do not show is asked of the library (interop/programs).
         [ -e /usr/include/usrsctp.h ] || want libusrsctp-dev
+        [ -e /usr/include/srt/srt.h ] || want libsrt-gnutls-dev
         # The guest with Linux's own SCTP (interop/README.md).
         if [ -d ../shared/interop/linux-peer ]; then
             has qemu-system-x86_64 || want qemu-system-x86

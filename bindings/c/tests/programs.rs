@@ -4,7 +4,9 @@ mod build;
 
 use braidcast_socket::{CloseReason, Event, Protection, Socket};
 use build::build;
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// Compiles `source` and runs it.
@@ -76,6 +78,37 @@ fn ends_with_identities_know_each_other() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// A program that uses another library; `None` if that is not there and need not be.
+fn of_others(source: &str, library: &str, package: &str) -> Option<PathBuf> {
+    let name = Path::new(source).file_stem().unwrap().to_str().unwrap();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("others-{name}"));
+    let mut cc = Command::new("cc");
+    cc.current_dir(env!("CARGO_MANIFEST_DIR")).args([source, &format!("-l{library}"), "-o"]).arg(&program);
+    let compiled = cc.output().unwrap();
+    if !compiled.status.success() && std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none() {
+        return None;
+    }
+    assert!(compiled.status.success(), "{package}: {}", String::from_utf8_lossy(&compiled.stderr));
+    Some(program)
+}
+
+/// libsrt's of docs/start/compare.md, to a server of its own.
+#[test]
+fn the_program_of_libsrt_sends_its_message() {
+    let of_srt = |source| of_others(source, "srt-gnutls", "libsrt-gnutls-dev");
+    let (Some(server), Some(client)) = (of_srt("tests/srt_server.c"), of_srt("../../docs/examples/compare/srt.c"))
+    else {
+        return;
+    };
+    let mut server = Command::new(server).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
+    let port = said.next().unwrap().unwrap();
+    let output = Command::new(client).args(["127.0.0.1", &port]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.next().unwrap().unwrap(), "hello");
+    assert!(server.wait().unwrap().success());
+}
+
 /// What docs/start/compare.md shows. usrsctp speaks to the same library, without encryption.
 #[test]
 fn the_programs_of_the_comparison_send_their_message() {
@@ -109,13 +142,7 @@ fn the_programs_of_the_comparison_send_their_message() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(received.join().unwrap(), b"hello");
 
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/compare/usrsctp.c");
-    let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("compare-usrsctp");
-    let compiled = Command::new("cc").args([source, "-lusrsctp", "-o"]).arg(&program).output().unwrap();
-    if !compiled.status.success() && std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none() {
-        return;
-    }
-    assert!(compiled.status.success(), "libusrsctp-dev: {}", String::from_utf8_lossy(&compiled.stderr));
+    let Some(program) = of_others("../../docs/examples/compare/usrsctp.c", "usrsctp", "libusrsctp-dev") else { return };
     let (at, received) = server(&Protection::Plain);
     let output = Command::new(program).args(["127.0.0.1", &at[0].port().to_string()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
