@@ -181,8 +181,9 @@ impl Links {
                     let addrs = names::in_turn(found);
                     let mut moved = false;
                     for slot in slots {
-                        let was_known = slot.is_known();
-                        moved |= slot.resolved(now, &addrs) && was_known;
+                        // While an address answers, nothing moves.
+                        let is_missed = slot.is_known() && !slot.is_up();
+                        moved |= slot.resolved(now, &addrs) && is_missed;
                         slot.said = false;
                     }
                     self.unresolved.take_if(|(name, _)| *name == host);
@@ -304,7 +305,9 @@ impl Links {
     /// if there is no such path.
     pub fn remove(&mut self, name: &str) -> Option<Vec<Route>> {
         let place = self.all.iter().position(|slot| slot.link.name == name)?;
-        Some(self.all.remove(place).open.into_iter().map(|open| open.route).collect())
+        let slot = self.all.remove(place);
+        self.host_names.retain(|host| self.all.iter().any(|slot| slot.host() == Some(host)));
+        Some(slot.open.into_iter().map(|open| open.route).collect())
     }
 
     /// Takes the way over `route` out, which the machine did not take, and its path if that has no
@@ -315,6 +318,7 @@ impl Links {
             slot.open.retain(|open| open.route != route);
             !had_any || !slot.open.is_empty()
         });
+        self.host_names.retain(|host| self.all.iter().any(|slot| slot.host() == Some(host)));
     }
 
     /// Has `machine` join and leave as `changes` say, and closes the sockets of what left, and of
