@@ -4,9 +4,12 @@ use braidcast_core::Instant;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// How far back messages count: long enough to meet an empty queue now and then, short enough that clocks which drift
-/// apart by 100 ppm differ by 3 ms.
+/// How far back messages count in full: long enough to meet an empty queue now and then, short enough that clocks which
+/// drift apart by 100 ppm differ by 3 ms.
 const WINDOW: Duration = Duration::from_secs(30);
+/// What an older message showed may be off by the time since over this: no clock is slewed faster (adjtime(3),
+/// 500 ppm). It counts on where a queue has not been empty for longer than the window.
+const SLEWED: i64 = 2000;
 /// A message this far from what the window says is of a clock that jumped.
 const JUMP: i64 = 1_000_000_000;
 /// Messages in a row that must be late by a jump before it is believed: one alone may only have been held up.
@@ -15,7 +18,7 @@ const WITNESSES: u32 = 3;
 const MAX_SAMPLES: usize = 1024;
 
 /// The sender's clock as the receiver sees it: the smallest difference between arrival and sending of the last 30
-/// seconds, less half the smallest round trip time.
+/// seconds, less half the smallest round trip time, or what was seen before, as far as that can still be true.
 ///
 /// Queues in the network only ever add to a difference, so the smallest one is nearest to the truth; paths whose
 /// two directions differ in delay bend it by half the difference.
@@ -25,6 +28,10 @@ pub(crate) struct PeerClock {
     delays: VecDeque<(Instant, i64)>,
     /// The same for round trip times.
     rtts: VecDeque<(Instant, i64)>,
+    /// What was known when the message that showed it became too old, and when that was.
+    known: Option<(Instant, i64)>,
+    /// When the latest message arrived.
+    at: Instant,
     /// Before the first clock message: the best guess from a unit's capture time.
     guess: Option<i64>,
     late_in_a_row: u32,
@@ -51,6 +58,7 @@ impl PeerClock {
             if delay < smallest.saturating_sub(JUMP) || self.late_in_a_row >= WITNESSES {
                 let before = self.offset().unwrap_or_default();
                 self.delays.clear();
+                (self.known, self.at) = (None, now);
                 self.late_in_a_row = 0;
                 push_smallest(&mut self.delays, now, delay);
                 return Observed::Jumped(self.offset().unwrap_or_default().wrapping_sub(before));
@@ -59,11 +67,27 @@ impl PeerClock {
                 return Observed::Doubtful;
             }
         }
+        let before = self.offset().filter(|_| self.delays.front().is_some_and(|(at, _)| is_old(*at, now)));
         push_smallest(&mut self.delays, now, delay);
         if rtt > 0 {
             push_smallest(&mut self.rtts, now, i64::from(rtt) * 1000);
         }
+        self.known = before.map(|before| (self.at, before)).or(self.known);
+        self.at = now;
+        self.known = self.known.filter(|known| Some(self.aged(*known)) < self.seen());
         Observed::Fits
+    }
+
+    /// What was known, by now.
+    fn aged(&self, (at, offset): (Instant, i64)) -> i64 {
+        offset.saturating_add(i64::try_from(self.at.since(at).as_nanos()).unwrap_or(i64::MAX) / SLEWED)
+    }
+
+    /// What the messages of the window say.
+    fn seen(&self) -> Option<i64> {
+        let (_, delay) = self.delays.front()?;
+        let rtt = self.rtts.front().map_or(0, |(_, rtt)| *rtt);
+        Some(delay - rtt / 2)
     }
 
     /// Before any clock message: a unit whose last packet was captured at `captured` (µs) arrived at `now`.
@@ -74,10 +98,12 @@ impl PeerClock {
 
     /// What to add to the sender's clock to have this end's, ns; `None` if nothing has arrived.
     pub(crate) fn offset(&self) -> Option<i64> {
-        let Some((_, delay)) = self.delays.front() else { return self.guess };
-        let rtt = self.rtts.front().map_or(0, |(_, rtt)| *rtt);
-        Some(delay - rtt / 2)
+        self.known.map(|known| self.aged(known)).or_else(|| self.seen()).or(self.guess)
     }
+}
+
+fn is_old(at: Instant, now: Instant) -> bool {
+    now.since(at) > WINDOW
 }
 
 /// Adds a sample to a window that keeps only those which are, or may yet become, the smallest of the last 30 seconds.
@@ -85,7 +111,7 @@ fn push_smallest(window: &mut VecDeque<(Instant, i64)>, now: Instant, value: i64
     while window.back().is_some_and(|(_, last)| *last >= value) {
         window.pop_back();
     }
-    while window.len() >= MAX_SAMPLES || window.front().is_some_and(|(at, _)| now.since(*at) > WINDOW) {
+    while window.len() >= MAX_SAMPLES || window.front().is_some_and(|(at, _)| is_old(*at, now)) {
         window.pop_front();
     }
     window.push_back((now, value));
@@ -123,8 +149,38 @@ mod tests {
         clock.observe(Instant::from_millis(10_400), 5_300_000, 0);
         observe(&mut clock, 10_500, 5_400);
         assert_eq!(clock.offset(), Some(5_000 * MS));
+        // What it showed becomes less certain.
         observe(&mut clock, 45_000, 39_950);
+        assert_eq!(clock.offset(), Some(5_000 * MS + 34_500 * MS / 2000));
+        observe(&mut clock, 110_500, 105_450);
         assert_eq!(clock.offset(), Some(5_030 * MS));
+    }
+
+    #[test]
+    fn a_queue_that_is_never_empty_does_not_pass_for_a_slow_clock() {
+        let mut clock = PeerClock::default();
+        observe(&mut clock, 1_020, 1_000);
+        for second in 2..=60 {
+            observe(&mut clock, second * 1000 + 200, second * 1000);
+        }
+        // Since the first one became too old.
+        assert_eq!(clock.offset(), Some(30_000 * MS / 2000));
+        // The round trip does not, either, and a clock that is faster is followed at once.
+        observe(&mut clock, 61_010, 61_000);
+        assert_eq!(clock.offset(), Some(-10 * MS));
+    }
+
+    #[test]
+    fn a_clock_that_is_slewed_is_followed() {
+        let mut clock = PeerClock::default();
+        let mut worst = 0;
+        for n in 0..3000_u64 {
+            let now = Instant::from_millis(1020 + 200 * n);
+            // 500 ppm slower, and a queue of up to 10 ms.
+            clock.observe(now, 1_000_000 + 200_000 * n - 100 * n - 1000 * (n % 11), 40_000);
+            worst = worst.max((clock.offset().unwrap() - 100_000 * n as i64).abs());
+        }
+        assert!(worst < 20 * MS, "{worst} ns");
     }
 
     #[test]
