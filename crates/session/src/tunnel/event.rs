@@ -30,6 +30,6 @@ pub enum TunnelEvent {
     BelowMinimum(LinkId, bool),
     /// No more calls fit to this end: that of the application at this address is not carried.
     CallRefused(LinkId, SocketAddr),
-    /// One of several paths to this end carries data now, or answers no longer.
+    /// One of several paths to this end, or the only one, carries data now, or answers no longer.
     Path(LinkId, Route, bool),
 }

@@ -66,6 +66,8 @@ pub struct Link {
     pub(super) last_report: Option<Report>,
     /// The same of SCTP's paths.
     pub(super) last_paths: Vec<PathReport>,
+    /// The other end does not answer, and that was said.
+    pub(super) silent: bool,
     /// The rate is below the lowest useful one, and that was said.
     pub(super) below_minimum: bool,
     /// For so many ticks the way there has taken longer than some flow's datagrams live.
@@ -93,6 +95,7 @@ impl Link {
             dropped: Dropped::default(),
             last_report: None,
             last_paths: Vec::new(),
+            silent: false,
             below_minimum: false,
             too_far: 0,
         }
@@ -110,7 +113,7 @@ impl Link {
     /// A new connection takes over.
     pub(super) fn attach(&mut self, now: Instant, connection: ConnectionId) {
         self.connection = Some(connection);
-        self.connected = false;
+        (self.connected, self.silent) = (false, false);
         self.heard = (now, 0);
     }
 

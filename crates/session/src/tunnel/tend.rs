@@ -19,6 +19,9 @@ const IDLE: Duration = Duration::from_secs(300);
 const MAX_GONE: usize = 64;
 /// Ticks in a row in which the way takes longer than datagrams live, until it is said.
 const TOO_FAR: u8 = 3;
+/// A server that was asked has answered by then, or in two round trips. If not, a client of DCCP, which knows one path,
+/// says so, and other addresses are tried long before the connection counts as broken.
+const ANSWERED: Duration = Duration::from_secs(1);
 /// A connection from which a client, or a server, heard nothing for this long is broken.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
 const SERVER_PATIENCE: Duration = Duration::from_secs(30);
@@ -69,6 +72,14 @@ impl Tunnel {
             // If the queue is full, what is in it asks as well.
             let how = How { priority: Priority::default(), deadline: now + CLIENT_PATIENCE, context: PING_CONTEXT };
             let _full = self.endpoint.send(now, connection, &ping, &how);
+        }
+        // SCTP says it of each path.
+        if let Some(report) = report.filter(|_| link.connected && self.dial.is_some()) {
+            let answered = report.rtt.map_or(ANSWERED, |rtt| ANSWERED.max(2 * rtt));
+            let silent = silent >= PING_AFTER + answered;
+            if silent != std::mem::replace(&mut link.silent, silent) {
+                self.events.push_back(TunnelEvent::Path(id, link.route, !silent));
+            }
         }
         if let Some(report) = report.filter(|report| report.ccid.below_minimum != link.below_minimum) {
             link.below_minimum = report.ccid.below_minimum;

@@ -23,6 +23,8 @@ struct Pair {
     exits: u16,
     /// What a NAT adds to the client's port.
     shift: u16,
+    /// Nothing of the server's arrives.
+    deaf: bool,
     /// What came out: at which end, where to.
     came: Vec<(usize, Route)>,
     /// What they and their owners were told.
@@ -47,7 +49,7 @@ impl Pair {
         let now = Instant::from_millis(1);
         ends[1].serve(SocketId(0), 6511).unwrap();
         ends[0].dial(now, Route::new(SocketId(0), address(2, 9000)), 6511);
-        let mut pair = Self { now, ends, exits: EXIT, shift: 0, came: Vec::new(), told: Vec::new() };
+        let mut pair = Self { now, ends, exits: EXIT, shift: 0, deaf: false, came: Vec::new(), told: Vec::new() };
         pair.settle();
         pair
     }
@@ -61,6 +63,9 @@ impl Pair {
                     moved = true;
                     if route.socket.0 >= ENTRANCE {
                         self.came.push((at, route));
+                        continue;
+                    }
+                    if self.deaf && at == 1 {
                         continue;
                     }
                     // The client's sockets have addresses of their own.
@@ -161,6 +166,27 @@ fn a_client_with_a_new_port_goes_on_without_a_gap() {
     }
     let links: Vec<_> = pair.ends[1].links().map(|(_, link)| (link.connections, link.route.remote)).collect();
     assert_eq!(links, [(1, address(1, 8900))]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_told_of_before_the_connection_breaks_and_once_it_answers() {
+    let options = Options { security: keyed(1), ..Options::default() };
+    let mut pair = Pair::with(options, Settings::default(), [Class::default(); 2]);
+    pair.put(0, Route::new(SocketId(ENTRANCE), address(8, 1)));
+    pair.told.clear();
+    let paths = |pair: &Pair| -> Vec<bool> {
+        let of_path = |event: &TunnelEvent| if let TunnelEvent::Path(_, _, up) = event { Some(*up) } else { None };
+        pair.told.iter().filter_map(of_path).collect()
+    };
+    pair.deaf = true;
+    pair.wait(Duration::from_secs(2));
+    assert!(paths(&pair).is_empty());
+    pair.wait(Duration::from_secs(3));
+    assert_eq!(paths(&pair), [false]);
+    pair.deaf = false;
+    pair.wait(Duration::from_secs(4));
+    assert_eq!(paths(&pair), [false, true]);
+    assert_eq!(pair.ends[0].links().map(|(_, link)| link.connections).collect::<Vec<_>>(), [1]);
 }
 
 /// A second of audio, 50 datagrams a second, and of bursts of frames, at the two entrances; then
