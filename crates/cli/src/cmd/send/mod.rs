@@ -221,7 +221,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         watch,
         service: Service::ready(now),
         meters: Default::default(),
-        load: Load::default(),
+        load: Load::within(args.latency),
         pulse: Pulse::default(),
         rates,
         target,

@@ -2,6 +2,7 @@
 
 use crate::out::units;
 use braidcast_core::Instant;
+use braidcast_media::Kind;
 use braidcast_session::{KindReport, Report};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -27,6 +28,10 @@ const AGAIN: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     input_bytes: u64,
+    /// Of those, audio and tables.
+    audio_bytes: u64,
+    /// From here to the receiver over the quickest path, without any queue.
+    one_way: Option<Duration>,
     /// All of it, and that of single paths.
     acked_bytes: u64,
     delivered_bytes: u64,
@@ -66,6 +71,15 @@ pub(crate) struct Load {
     said_overload: bool,
     /// Of all overloads: how long they took, and bits that came in and could be carried meanwhile.
     whole: (Duration, f64, f64),
+    /// How long after its capture a frame is due, if it is.
+    latency: Option<Duration>,
+    /// It was said that the way takes longer.
+    said_far: bool,
+}
+
+/// Returns `true` for what is heard, and for what a decoder needs before it hears anything.
+fn is_audio(kind: &str) -> bool {
+    [Kind::Audio, Kind::Tables].iter().any(|it| it.name() == kind)
 }
 
 impl From<&Report> for Moment {
@@ -75,6 +89,11 @@ impl From<&Report> for Moment {
         let known = active().any(|path| path.capacity.is_some());
         Self {
             input_bytes: report.input_bytes,
+            one_way: active()
+                .filter_map(|path| path.min_rtt_ms)
+                .min_by(f64::total_cmp)
+                .map(|rtt| Duration::from_secs_f64(rtt / 2000.0)),
+            audio_bytes: report.kinds.iter().filter(|it| is_audio(it.kind)).map(|it| it.bytes).sum(),
             acked_bytes: report.acked_bytes,
             delivered_bytes: report.paths.iter().map(|path| path.delivered_bytes).sum(),
             captured: sum(|kind| kind.captured),
@@ -87,6 +106,11 @@ impl From<&Report> for Moment {
 }
 
 impl Load {
+    /// Of a stream whose frames are due so long after their capture.
+    pub(crate) fn within(latency: Duration) -> Self {
+        Self { latency: Some(latency), ..Self::default() }
+    }
+
     /// Takes the report of `now`.
     pub(crate) fn follow(&mut self, now: Instant, report: &Report) {
         self.add(now, &report.into());
@@ -106,7 +130,9 @@ impl Load {
         let share = dropped as f64 / of.max(1) as f64;
         // Windows that still open say nothing.
         let settled = self.moments.front().is_some_and(|(at, _)| now.since(*at) >= INPUT);
+        // What is late for the distance is not late for the rate.
         self.overload = settled
+            && self.distance().is_none()
             // Once the paths carry all again, what was dropped before counts no more.
             && input > capacity.rate.max(self.mean(FALLEN))
             && if self.overload { share > ENDS } else { share > BEGINS && !moment.all_floors };
@@ -176,22 +202,45 @@ impl Load {
         Some(two_digits(capacity.rate * (1.0 - RESERVE)))
     }
 
-    /// What is wrong now, if there is an overload.
+    /// The time that packets take over the quickest path without any queue, and that in which frames are due, if that
+    /// is less.
+    fn distance(&self) -> Option<(Duration, Duration)> {
+        let (_, last) = self.moments.back()?;
+        last.one_way.zip(self.latency).filter(|(one_way, latency)| one_way >= latency)
+    }
+
+    /// What is wrong now, if there is an overload, or no path that is quick enough.
     pub(crate) fn words(&self) -> Option<String> {
+        if let Some((one_way, latency)) = self.distance() {
+            // Two round trips: what is lost is sent again in time.
+            let enough = (4 * one_way).as_millis().div_ceil(100) * 100;
+            return Some(format!(
+                "packets take {} to the receiver, and frames are due {} after their capture: all are late; use \
+                 --latency {enough}ms",
+                units::time(one_way),
+                units::time(latency)
+            ));
+        }
         let (input, capacity) = (self.input()?, self.capacity()?);
-        self.overload.then(|| in_words("comes in is", "carry", input, capacity.rate))
+        self.overload.then(|| {
+            let audio = self.rate(|it| it.audio_bytes).filter(|audio| *audio > capacity.rate);
+            in_words("comes in is", "carry", input, capacity.rate, audio)
+        })
     }
 
     /// What was wrong, for the summary.
     pub(crate) fn summary(&self) -> Option<String> {
         let (time, input, carried) = self.whole;
         let seconds = time.as_secs_f64();
-        let words = || in_words("came in was", "carried", input / seconds, carried / seconds);
+        let words = || in_words("came in was", "carried", input / seconds, carried / seconds, None);
         (seconds >= 1.0).then(|| format!("for {} {}", units::time(time), words()))
     }
 
     /// What is to be said now, each time once.
     pub(crate) fn advise(&mut self, now: Instant) -> Option<Advice> {
+        if self.distance().is_some() && !std::mem::replace(&mut self.said_far, true) {
+            return self.words().map(Advice::Overload);
+        }
         if !self.overload {
             let over = self.said_overload && self.said.is_some_and(|at| now.since(at) >= INPUT);
             self.said_overload &= !over;
@@ -213,15 +262,19 @@ impl Load {
     }
 }
 
-/// What a user can do about it, too.
-fn in_words(comes: &str, carry: &str, input: f64, capacity: f64) -> String {
-    let encoder = two_digits(capacity * (1.0 - RESERVE));
-    format!(
-        "what {comes} {}, the paths {carry} about {}: lower the encoder to {}",
-        units::rate(input),
-        units::rate(two_digits(capacity)),
-        units::rate(encoder)
-    )
+/// What a user can do about it, too. `audio`: bit/s of audio and tables, if not even these fit.
+fn in_words(comes: &str, carry: &str, input: f64, capacity: f64, audio: Option<f64>) -> String {
+    let encoder = units::rate(two_digits(capacity * (1.0 - RESERVE)));
+    let words =
+        format!("what {comes} {}, the paths {carry} about {}", units::rate(input), units::rate(two_digits(capacity)));
+    match audio {
+        None => format!("{words}: lower the encoder to {encoder}"),
+        Some(audio) => format!(
+            "{words}: not even the audio fits, {} with its tables, and part of it is left out: send no video, and \
+             lower the audio to {encoder} in all",
+            units::rate(audio)
+        ),
+    }
 }
 
 /// `rate` to two digits, the rest left out.
@@ -283,6 +336,47 @@ mod tests {
         run(&mut load, 19, 10, 1_250_000, 3_000_000.0, 0);
         let summary = load.summary().unwrap();
         assert!(summary.contains("the paths carried about 2") && summary.contains("kbit/s: lower"), "{summary}");
+    }
+
+    #[test]
+    fn a_latency_that_no_path_keeps_is_said_once_with_one_that_does() {
+        let mut load = Load::within(Duration::from_millis(500));
+        let mut said = Vec::new();
+        for second in 0..60 {
+            let moment = Moment {
+                input_bytes: 275_000 * second,
+                captured: 50 * second,
+                dropped: 50 * second,
+                capacity: Some(7_400.0),
+                one_way: Some(Duration::from_millis(606)),
+                ..Moment::default()
+            };
+            load.add(Instant::from_millis(1000 * second), &moment);
+            said.extend(load.advise(Instant::from_millis(1000 * second)));
+        }
+        let words = "packets take 606 ms to the receiver, and frames are due 500 ms after their capture: all are late; use \
+                     --latency 2500ms";
+        assert!(matches!(&said[..], [Advice::Overload(it)] if it == words), "{said:?}");
+        assert!(load.summary().is_none(), "no encoder is to be lowered");
+    }
+
+    #[test]
+    fn where_not_even_audio_fits_that_is_said_too() {
+        let mut load = Load::default();
+        for second in 0..10 {
+            let moment = Moment {
+                input_bytes: 275_000 * second,
+                audio_bytes: 16_000 * second,
+                captured: 50 * second,
+                dropped: 40 * second,
+                capacity: Some(83_000.0),
+                ..Moment::default()
+            };
+            load.add(Instant::from_millis(1000 * second), &moment);
+        }
+        let words = "what comes in is 2.20 Mbit/s, the paths carry about 83.0 kbit/s: not even the audio fits, 128 kbit/s \
+                     with its tables, and part of it is left out: send no video, and lower the audio to 74.0 kbit/s in all";
+        assert_eq!(load.words().as_deref(), Some(words));
     }
 
     #[test]
