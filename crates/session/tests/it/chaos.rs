@@ -1,7 +1,7 @@
-//! Hours of random faults over three networks: a stream flows again as soon as one of them works, a
-//! file arrives once, memory is flat.
+//! Hours of random faults over three networks, which give other ports and prefixes, and a home that moves: a stream
+//! flows again as soon as one of them works, a file arrives once, memory is flat.
 //!
-//! `make chaos` runs 24 hours of each; `CHAOS_HOURS` says how many, `BRAIDCAST_SEED` where to
+//! `make chaos` runs 24 hours of each; `CHAOS_HOURS` says how many, 2 without it, `BRAIDCAST_SEED` where to
 //! begin. A failure prints both.
 
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
@@ -10,16 +10,27 @@ use braidcast_session::{ChannelId, Content, Event, Receiver, ReceiverOptions, Se
 use braidcast_sim::testing::seed_from_env;
 use braidcast_sim::{Duplex, LinkId, LinkModel, Network, NodeId};
 use core::time::Duration;
+use std::net::SocketAddr;
 
 const PORT: u16 = 9899;
 const CHANNEL: ChannelId = ChannelId(0);
 const NETWORKS: usize = 3;
-const SOURCE: [&str; NETWORKS] = ["10.0.0.1:9899", "10.1.0.1:9899", "10.2.0.1:9899"];
+/// The second half is what networks give the source in turns with the first.
+const SOURCE: [&str; 2 * NETWORKS] =
+    ["10.0.0.1:9899", "10.1.0.1:9899", "10.2.0.1:9899", "10.0.1.1:9899", "10.1.1.1:9899", "10.2.1.1:9899"];
 const SINK: [&str; NETWORKS] = ["10.0.0.2:9899", "10.1.0.2:9899", "10.2.0.2:9899"];
 /// Time from one unit to the next: a slow stream, so that a day takes a minute.
 const PACE: Duration = Duration::from_millis(100);
-/// How soon after the first network works the stream must come out: two seconds, the latency, and a unit.
-const BACK: Duration = Duration::from_millis(2000 + 500 + 200);
+/// Rates of the networks, bit/s, and their one-way delays, ms.
+const LINKS: [(u64, u64); NETWORKS] = [(8_000_000, 15), (4_000_000, 40), (2_000_000, 150)];
+/// A way that was replaced is left when the new one is up, or after this time.
+const SIDE_BY_SIDE: Duration = Duration::from_secs(5);
+
+/// How soon after network n works the stream must come out: six round trips, a second, the latency, and a unit.
+fn back(n: usize) -> Duration {
+    ms(12 * LINKS[n].1 + 1000 + 500 + 200)
+}
+
 /// How much longer it may take where large packets vanish, which has to be found out when the stream moves there.
 const FOUND_NARROW: Duration = Duration::from_secs(5);
 /// The same for a file, where what got lost before must come first.
@@ -36,6 +47,8 @@ struct Source {
     made: u64,
     reliable: bool,
     waiting: Option<Unit>,
+    /// New ways that are not up yet, what they replace, and since when.
+    moves: Vec<(Route, Route, Instant)>,
     ended: bool,
 }
 
@@ -82,15 +95,26 @@ impl Source {
         unit
     }
 
+    /// Leaves the ways that are replaced by `these`.
+    fn moved(&mut self, now: Instant, these: impl Fn(Route, Instant) -> bool) {
+        for (_, old, _) in self.moves.extract_if(.., |(new, _, since)| these(*new, *since)) {
+            self.sender.leave(now, old);
+        }
+    }
+
     fn after(&mut self, now: Instant) {
         while let Some(event) = self.sender.poll_event() {
             self.ended |= matches!(event, Event::Ended { .. });
+            if let Event::PathUp(_, route) = event {
+                self.moved(now, |new, _| new == route);
+            }
             if event == Event::Room
                 && let Some(unit) = self.waiting.take()
             {
                 self.waiting = self.sender.push(now, unit);
             }
         }
+        self.moved(now, |_, since| now - since > SIDE_BY_SIDE);
         while self.next <= now {
             self.next += PACE;
             if self.waiting.is_none() {
@@ -187,6 +211,23 @@ enum Fault {
     Bounce,
     /// Packets of more bytes vanish.
     Narrow(usize),
+    /// Home is elsewhere, and its name says so when it is over.
+    Moved,
+}
+
+/// Both ends of a network, as they see each other.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Ends {
+    interface: u16,
+    /// Where home sees the source.
+    seen: SocketAddr,
+    home: SocketAddr,
+}
+
+impl Ends {
+    const fn route(&self) -> Route {
+        Route::new(SocketId(self.interface), self.home)
+    }
 }
 
 struct Chaos {
@@ -194,6 +235,11 @@ struct Chaos {
     source: NodeId,
     sink: NodeId,
     links: Vec<(LinkId, LinkId)>,
+    /// Nothing gets through.
+    dead: LinkId,
+    ends: Vec<Ends>,
+    /// Home's port on a network, if the sender does not know it yet.
+    next_home: [Option<u16>; NETWORKS],
     rng: Rng,
     /// What ails each network, and until when.
     faults: [Option<(Fault, Instant)>; NETWORKS],
@@ -213,20 +259,30 @@ impl Chaos {
         let routes: Vec<Route> = (0..NETWORKS).map(route).collect();
         let options = SenderOptions::default().with(|it| it.reliable = reliable);
         let sender = Sender::new(Instant::ZERO, options, rng.stream("source"), PORT, &routes).unwrap();
-        let source = Source { sender, next: Instant::from_millis(500), made: 0, reliable, waiting: None, ended: false };
+        let next = Instant::from_millis(500);
+        let source = Source { sender, next, made: 0, reliable, waiting: None, moves: Vec::new(), ended: false };
         let source = net.add(Node::Source(Box::new(source)), SOURCE);
         let receiver = Receiver::new(ReceiverOptions::default(), rng.stream("sink")).unwrap();
         let last = Instant::ZERO;
         let sink = Sink { receiver, buffer: Vec::new(), last, expected: 0, came: 0, reliable, ended: false };
         let sink = net.add(Node::Sink(Box::new(sink)), SINK);
-        let links =
-            [(8_000_000, 15), (4_000_000, 40), (2_000_000, 150)].iter().enumerate().map(|(n, &(rate, delay))| {
-                let model =
-                    LinkModel { loss: braidcast_sim::link::Loss::Uniform(0.005), ..LinkModel::wire(rate, ms(delay)) };
-                net.connect((source, n as u16), (sink, n as u16), Duplex::both(model))
-            });
+        let links = LINKS.iter().enumerate().map(|(n, &(rate, delay))| {
+            let loss = braidcast_sim::link::Loss::Uniform(0.005);
+            let model = LinkModel { loss, ..LinkModel::wire(rate, ms(delay)) };
+            net.connect((source, n as u16), (sink, n as u16), Duplex::both(model))
+        });
         let links = links.collect();
+        let dead = net.add_link(LinkModel::default());
+        net.set_down(dead, true);
+        let ends = (0..NETWORKS).map(|n| Ends {
+            interface: n as u16,
+            seen: SOURCE[n].parse().unwrap(),
+            home: SINK[n].parse().unwrap(),
+        });
         Self {
+            dead,
+            ends: ends.collect(),
+            next_home: [None; NETWORKS],
             net,
             source,
             sink,
@@ -268,6 +324,48 @@ impl Chaos {
         ms(50).mul_f64(1200_f64.powf(exponent))
     }
 
+    /// Network n joins these ends from now on; what goes to the old ones gets lost.
+    fn rewire(&mut self, n: usize, new: Ends) {
+        let (there, back) = self.links[n];
+        let at_home = (self.sink, n as u16);
+        for (ends, there, back) in [(self.ends[n], self.dead, self.dead), (new, there, back)] {
+            let here = (self.source, ends.interface);
+            self.net.route(here, ends.home, &[there], at_home, ends.seen);
+            self.net.route(at_home, ends.seen, &[back], here, ends.home);
+        }
+        self.ends[n] = new;
+    }
+
+    /// The sender learns of the way that network n has now, and keeps the old one until that is up.
+    fn replace(&mut self, n: usize, old: Route) {
+        let new = self.ends[n].route();
+        self.net.with(self.source, |node, now| match node {
+            Node::Source(source) => {
+                let _joins_unless_it_ends = source.sender.join(now, new);
+                source.moves.push((new, old, now));
+            }
+            Node::Sink(_) => unreachable!("this node is the source"),
+        });
+    }
+
+    /// Network n gives the source another port, which nobody is told, or another prefix, which the kernel says.
+    fn renew(&mut self, n: usize) {
+        let old = self.ends[n];
+        if self.faults[n].is_some() || self.source().moves.iter().any(|(new, ..)| *new == old.route()) {
+            return;
+        }
+        if self.rng.u64().is_multiple_of(2) {
+            let port = old.seen.port() % 50_000 + 1;
+            self.rewire(n, Ends { seen: SocketAddr::new(old.seen.ip(), port), ..old });
+        } else {
+            let interface = (old.interface + NETWORKS as u16) % (2 * NETWORKS as u16);
+            let seen = SOURCE[usize::from(interface)].parse().unwrap();
+            self.rewire(n, Ends { interface, seen, ..old });
+            self.replace(n, old.route());
+            self.good_since[n] = Some(self.net.now());
+        }
+    }
+
     fn begin(&mut self, n: usize, fault: Fault, until: Instant) {
         if self.faults[n].is_some() {
             return;
@@ -278,10 +376,18 @@ impl Chaos {
             Fault::OneWay => self.net.set_down(there, true),
             Fault::Bounce => {
                 [there, back].iter().for_each(|&link| self.net.set_down(link, true));
-                let route = Route::new(SocketId(n as u16), SINK[n].parse().unwrap());
+                let route = self.ends[n].route();
                 self.on_sender(|sender, now| sender.leave(now, route));
             }
             Fault::Narrow(mtu) => [there, back].iter().for_each(|&link| self.net.set_mtu(link, mtu)),
+            Fault::Moved => {
+                let old = self.ends[n];
+                let port = old.home.port() % 50_000 + 1;
+                self.rewire(n, Ends { home: SocketAddr::new(old.home.ip(), port), ..old });
+                // The sender does not know yet.
+                self.ends[n].home = old.home;
+                self.next_home[n] = Some(port);
+            }
         }
         self.faults[n] = Some((fault, until));
         // A narrow network works, once that is found out.
@@ -295,8 +401,13 @@ impl Chaos {
             self.net.set_down(link, false);
             self.net.set_mtu(link, usize::MAX);
         }
+        if let Some(port) = self.next_home[n].take() {
+            let old = self.ends[n].route();
+            self.ends[n].home.set_port(port);
+            self.replace(n, old);
+        }
         if fault == Fault::Bounce {
-            let route = Route::new(SocketId(n as u16), SINK[n].parse().unwrap());
+            let route = self.ends[n].route();
             self.on_sender(|sender, now| {
                 let _joins_unless_it_is_there = sender.join(now, route);
             });
@@ -315,10 +426,15 @@ impl Chaos {
         if self.next_fault <= now {
             self.next_fault = now + self.duration().min(ms(20_000));
             let until = now + self.duration();
-            let fault = match self.rng.u64() % 4 {
+            let fault = match self.rng.u64() % 6 {
                 0 => Fault::Cut,
                 1 => Fault::OneWay,
                 2 => Fault::Bounce,
+                3 => Fault::Moved,
+                4 => {
+                    let n = (self.rng.u64() % NETWORKS as u64) as usize;
+                    return self.renew(n);
+                }
                 _ => Fault::Narrow(600 + (self.rng.u64() % 900) as usize),
             };
             let one = (self.rng.u64() % NETWORKS as u64) as usize;
@@ -334,25 +450,22 @@ impl Chaos {
         let now = self.net.now();
         assert!(!self.source().ended && !self.sink().ended, "the session ended by itself");
         let silent = now - self.sink().last;
-        let narrow = |n: usize| matches!(self.faults[n], Some((Fault::Narrow(_), _)));
-        let first =
-            |of: &dyn Fn(usize) -> bool| (0..NETWORKS).filter(|&n| of(n)).filter_map(|n| self.good_since[n]).min();
-        let wide = first(&|n| !narrow(n)).filter(|&since| now - since > BACK);
-        let (good, back) = match (self.sink().reliable, wide) {
-            (true, _) => (first(&|_| true), FILE_BACK),
-            (false, Some(_)) => (wide, BACK),
-            (false, None) => (first(&|_| true), BACK + FOUND_NARROW),
-        };
-        if let Some(since) = good.filter(|&since| now - since > back) {
+        for n in 0..NETWORKS {
+            let narrow = matches!(self.faults[n], Some((Fault::Narrow(_), _)));
+            let back = match self.sink().reliable {
+                true => FILE_BACK,
+                false => back(n) + if narrow { FOUND_NARROW } else { Duration::ZERO },
+            };
+            let Some(since) = self.good_since[n].filter(|&since| now - since > back) else { continue };
             let pause = silent.min(now - since);
             self.worst = self.worst.max(pause);
             let here = |path: &braidcast_session::PathReport| path.state != "left";
             let paths = || self.source().sender.report(now).paths.into_iter().filter(here).collect::<Vec<_>>();
-            let states = || (self.faults, paths());
             assert!(
                 pause <= back,
-                "at {now:?} nothing for {silent:?}, though a network has worked since {since:?}: {:?}",
-                states()
+                "at {now:?} nothing for {silent:?}, though network {n} has worked since {since:?}: {:?} {:?}",
+                self.faults,
+                paths()
             );
         }
         self.steps += 1;
