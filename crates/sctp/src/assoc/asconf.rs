@@ -201,6 +201,12 @@ impl Open {
         if !self.may_reconfigure() {
             return Err(JoinError::NotSupported);
         }
+        if self.paths.check_room().is_err()
+            && let Some(failed) = self.paths.worst().filter(|&it| self.paths[it].state() == PathState::Inactive)
+        {
+            // Each old address of the peer's may have left one behind.
+            self.remove_path(now, failed);
+        }
         self.paths.check_room()?;
         let index = self.paths.add(now, route, PathState::Unconfirmed);
         let id = self.paths[index].id();

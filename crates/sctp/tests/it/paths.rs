@@ -356,6 +356,23 @@ fn a_path_whose_nat_forgot_it_comes_back_by_itself() {
 }
 
 #[test]
+fn a_new_path_takes_the_room_of_one_that_has_failed_and_of_no_other() {
+    let options = Options::live().with(|it| it.paths.max_paths = 2);
+    let mut pair = Pair::over(2, options.clone(), options, vec![good(), good(), good()]);
+    let has = |pair: &mut Pair, i: usize, state: PathState| {
+        pair.on_client(|it, _| it.paths().any(|path| path.route == route(i) && path.state == state))
+    };
+    pair.until(ms(5000), "connect", |pair| pair.server_exists() && (0..2).all(|i| has(pair, i, PathState::Active)));
+    let full = pair.on_client(|it, now| it.join(now, route(2)).map_err(|error| error.to_string()));
+    assert_eq!(full.err().as_deref(), Some("2 paths are in use, more are not allowed"));
+    pair.cut(1, true);
+    pair.until(ms(20_000), "fail", |pair| has(pair, 1, PathState::Inactive));
+    pair.on_client(|it, now| it.join(now, route(2))).unwrap();
+    pair.until(ms(5000), "join", |pair| has(pair, 2, PathState::Active));
+    assert!(has(&mut pair, 0, PathState::Active) && pair.on_client(|it, _| it.paths().count()) == 2);
+}
+
+#[test]
 fn with_all_paths_dead_the_association_ends_in_bounded_time() {
     let give_up = Options::live().with(|it| it.timers.give_up = Some(ms(20_000)));
     for (options, limit) in [(give_up, 21_000), (Options::default(), 600_000)] {
