@@ -56,6 +56,8 @@ pub(crate) struct Hub {
     ended: Vec<ConnectionId>,
     /// Routes that no longer answer since they were last asked for.
     downs: Vec<(ConnectionId, Route)>,
+    /// What the endpoint reports at once; kept for its room.
+    batch: Vec<(AssociationId, braidcast_sctp::Event)>,
     /// The last connection's number.
     last: u64,
 }
@@ -81,6 +83,7 @@ impl Hub {
             refused: VecDeque::new(),
             ended: Vec::new(),
             downs: Vec::new(),
+            batch: Vec::new(),
             last: 0,
         })
     }
@@ -275,7 +278,10 @@ impl Hub {
     /// Collects what the endpoint reports. `name`: what the path of a connection over a route is
     /// called.
     pub(crate) fn collect(&mut self, now: Instant, name: impl Fn(ConnectionId, Route) -> String) {
-        while let Some((association, event)) = self.endpoint.poll_event() {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.extend(std::iter::from_fn(|| self.endpoint.poll_event()));
+        restarts_first(&mut batch);
+        for (association, event) in batch.drain(..) {
             match self.by_association.get(&association).copied() {
                 Some(id) => match told(self.note(id, event), |route| name(id, route)) {
                     Told::Event(event) => self.happened(id, event),
@@ -286,6 +292,7 @@ impl Hub {
                 None => self.of_a_stranger(association, event),
             }
         }
+        self.batch = batch;
         while let Some((route, why)) = self.endpoint.poll_turned_away() {
             self.refuse(Refused { remote: route.remote, why: CloseReason::from(why) });
         }
@@ -418,6 +425,20 @@ impl Hub {
 impl std::fmt::Debug for Hub {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hub").field("connections", &self.connections).finish_non_exhaustive()
+    }
+}
+
+/// Has a restart of the other end stand before what it cost: a message that is reliable is discarded for no
+/// other reason, so that has to be known first.
+fn restarts_first(batch: &mut [(AssociationId, braidcast_sctp::Event)]) {
+    use braidcast_sctp::Event as Inner;
+    for at in 0..batch.len() {
+        let (restarted, Inner::Restarted) = batch[at] else { continue };
+        let costs = |(id, event): &(AssociationId, Inner)| {
+            *id != restarted || matches!(event, Inner::Abandoned { .. } | Inner::PathDown(..) | Inner::PathRemoved(..))
+        };
+        let first = batch[..at].iter().rposition(|it| !costs(it)).map_or(0, |before| before + 1);
+        batch[first..=at].rotate_right(1);
     }
 }
 
