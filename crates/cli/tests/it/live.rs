@@ -42,8 +42,17 @@ fn a_recording_plays_at_its_own_speed_and_comes_out_as_it_went_in() {
 fn quiet_ends_work_without_a_word() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     transport_stream(dir.path(), 1);
-    // The receiver says nothing when it is ready, and the sender knocks until it is.
     let receiver = Running::start(dir.path(), &format!("receive {port} out.ts --quiet"));
+    // It says nothing when it is ready, and a sender that nobody answers says so.
+    let end = Instant::now() + PATIENCE;
+    let listens = || {
+        let sockets = ["/proc/net/udp", "/proc/net/udp6"].map(|file| std::fs::read_to_string(file).unwrap_or_default());
+        sockets.concat().contains(&format!(":{port:04X} "))
+    };
+    while !listens() {
+        assert!(Instant::now() < end, "the receiver does not listen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let sender = Running::start(dir.path(), &format!("send clip.ts --to 127.0.0.1:{port} --quiet")).finish();
     for ran in [sender, receiver.finish()] {
         ran.says(0, &[]);
