@@ -1,16 +1,13 @@
 use super::amf::{Value, WrongValue};
-use super::chunk::{self, Chunks, Message, WrongChunk};
+use super::chunk::{Message, WrongChunk};
 use super::tag::Tag;
+use super::wire::{self, Heard, Wire};
 use braidcast_core::Rng;
 use core::fmt;
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
 use std::collections::VecDeque;
 
-/// The first byte of each end.
-pub(super) const VERSION: u8 = 3;
-/// Bytes of the handshake's other parts (§5.2).
-pub(super) const PART: usize = 1536;
 /// Bytes after which an end wants to hear that they came, in each direction (§5.4.4).
 const WINDOW: u32 = 2_500_000;
 /// Commands before a stream is published, at most; encoders send five.
@@ -68,139 +65,70 @@ impl fmt::Display for Wrong {
     }
 }
 
-enum Stage {
-    /// Bytes of its handshake so far.
-    Greets(Vec<u8>),
-    /// Bytes of its second part that are still to come.
-    Echoes(usize),
-    Talks,
-    Failed,
-}
-
 /// One end of a TCP connection, the other one of which publishes a stream.
 ///
-/// Memory: 16 MiB of unfinished messages, and what [`take_output`](Self::take_output) was not called for.
+/// Memory: 128 KiB of unfinished messages, 16 MiB once its stream is [accepted](Self::accept), and what
+/// [`take_output`](Self::take_output) was not called for.
 pub struct Connection {
-    stage: Stage,
-    chunks: Chunks,
-    rng: Rng,
+    wire: Wire,
     app: String,
     /// Transaction of a stream that it asked to publish.
     asked: bool,
     publishes: bool,
     commands: u32,
-    out: Vec<u8>,
     events: VecDeque<Event>,
-    received: u32,
-    told: u32,
 }
 
 impl Connection {
     /// A connection that has just been made.
     pub const fn new(rng: Rng) -> Self {
         Self {
-            stage: Stage::Greets(Vec::new()),
-            chunks: Chunks::new(),
-            rng,
+            wire: Wire::listening(rng, WINDOW),
             app: String::new(),
             asked: false,
             publishes: false,
             commands: 0,
-            out: Vec::new(),
             events: VecDeque::new(),
-            received: 0,
-            told: 0,
         }
     }
 
     /// Takes bytes that came. Take its events and output then.
     pub fn receive(&mut self, mut bytes: &[u8]) {
-        self.received = self.received.wrapping_add(bytes.len() as u32);
-        while !bytes.is_empty() {
-            match &mut self.stage {
-                Stage::Greets(greeting) => {
-                    let (piece, rest) = bytes.split_at(bytes.len().min(1 + PART - greeting.len()));
-                    greeting.extend_from_slice(piece);
-                    bytes = rest;
-                    if greeting[0] != VERSION {
-                        return self.fail(Wrong::Handshake);
-                    }
-                    if greeting.len() == 1 + PART {
-                        let greeting = core::mem::take(greeting);
-                        self.greet(&greeting[1..]);
-                    }
-                }
-                Stage::Echoes(left) => {
-                    let taken = bytes.len().min(*left);
-                    *left -= taken;
-                    bytes = &bytes[taken..];
-                    if *left == 0 {
-                        self.stage = Stage::Talks;
-                    }
-                }
-                Stage::Talks => match self.chunks.read(&mut bytes) {
-                    Ok(Some(message)) => {
-                        if let Err(wrong) = self.take(&message) {
-                            return self.fail(wrong);
-                        }
-                    }
-                    Ok(None) => {}
-                    Err(wrong) => return self.fail(Wrong::Chunk(wrong)),
-                },
-                Stage::Failed => return,
+        loop {
+            let taken = match self.wire.hear(&mut bytes) {
+                Ok(Some(Heard::Message(message))) => self.take(&message),
+                Ok(Some(Heard::Greeting)) => Ok(()),
+                Ok(None) => return,
+                Err(wrong) => Err(wrong),
+            };
+            if let Err(wrong) = taken {
+                return self.fail(wrong);
             }
         }
-        if self.received.wrapping_sub(self.told) >= WINDOW / 2 {
-            self.told = self.received;
-            self.say(3, &self.received.to_be_bytes());
-        }
-    }
-
-    /// Our version and both of our parts; the second one is what the other end sent (§5.2.4).
-    fn greet(&mut self, theirs: &[u8]) {
-        let mut random = [0; PART - 8];
-        self.rng.fill(&mut random);
-        self.out.push(VERSION);
-        self.out.extend([0; 8]);
-        self.out.extend(random);
-        self.out.extend(theirs);
-        self.stage = Stage::Echoes(PART);
     }
 
     fn fail(&mut self, wrong: Wrong) {
-        self.stage = Stage::Failed;
-        self.chunks = Chunks::new();
+        self.wire.end();
         self.events.push_back(Event::Failed(wrong));
     }
 
     fn take(&mut self, message: &Message) -> Result<(), Wrong> {
-        let number = |at: usize| message.payload.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
-        match message.kind {
-            1 => self.chunks.set_size(number(0).unwrap_or(0)).map_err(Wrong::Chunk)?,
-            2 => self.chunks.abort(number(0).unwrap_or(0)),
-            // A ping, which wants its number back (§7.1.7).
-            4 if message.payload.starts_with(&[0, 6]) => {
-                let number = number(2).unwrap_or(0).to_be_bytes();
-                self.say(4, &[&[0, 7][..], &number].concat());
-            }
-            8 | 9 if self.publishes => {
-                self.events.extend(Tag::parse(message.kind == 9, message.time, &message.payload).map(Event::Tag));
-            }
-            20 => self.command(&message.payload)?,
-            // AMF3's commands have a byte before those of AMF0.
-            17 => self.command(message.payload.get(1..).unwrap_or_default())?,
-            // Its acknowledgements, windows and metadata: nothing here depends on them.
-            _ => {}
+        if self.publishes && matches!(message.kind, 8 | 9) {
+            let tag = Tag::parse(message.kind == 9, message.time, &message.payload);
+            self.events.extend(tag.map(Event::Tag));
         }
-        Ok(())
+        // Its acknowledgements, windows and metadata: nothing here depends on them.
+        match wire::command(message, COMMAND)? {
+            Some(values) => self.command(&values),
+            None => Ok(()),
+        }
     }
 
-    fn command(&mut self, payload: &[u8]) -> Result<(), Wrong> {
+    fn command(&mut self, values: &[Value]) -> Result<(), Wrong> {
         self.commands += u32::from(!self.publishes);
-        if payload.len() > COMMAND || self.commands > COMMANDS {
+        if self.commands > COMMANDS {
             return Err(Wrong::TooMuch);
         }
-        let values = Value::read_all(payload).map_err(Wrong::Value)?;
         let text = |at: usize| values.get(at).and_then(Value::text);
         let transaction = values.get(1).and_then(Value::number).unwrap_or(0.0);
         match text(0).unwrap_or_default() {
@@ -233,9 +161,9 @@ impl Connection {
     }
 
     fn connected(&mut self, transaction: f64) {
-        self.say(5, &WINDOW.to_be_bytes());
-        self.say(6, &[&WINDOW.to_be_bytes()[..], &[2]].concat());
-        self.say(1, &(chunk::OUR_SIZE as u32).to_be_bytes());
+        self.wire.say(5, &WINDOW.to_be_bytes());
+        self.wire.say(6, &[&WINDOW.to_be_bytes()[..], &[2]].concat());
+        self.wire.say_chunk_size();
         let text = |text: &str| Value::Text(text.into());
         let object = |members: &[(&str, Value)]| {
             Value::Object(members.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
@@ -253,8 +181,8 @@ impl Connection {
     /// The stream that it asked for may come.
     pub fn accept(&mut self) {
         self.publishes = true;
-        self.chunks.trust();
-        self.say(4, &[&[0, 0][..], &STREAM.to_be_bytes()].concat());
+        self.wire.trust();
+        self.wire.say(4, &[&[0, 0][..], &STREAM.to_be_bytes()].concat());
         self.status("status", "NetStream.Publish.Start", "go on");
     }
 
@@ -271,30 +199,19 @@ impl Connection {
 
     /// What is to be sent; it is kept no longer.
     pub fn take_output(&mut self) -> Vec<u8> {
-        core::mem::take(&mut self.out)
-    }
-
-    /// Says a message of the protocol itself, on chunk stream 2.
-    fn say(&mut self, kind: u8, payload: &[u8]) {
-        chunk::write(2, &Message { kind, stream: 0, time: 0, payload: payload.to_vec() }, &mut self.out);
+        self.wire.take_output()
     }
 
     fn answer(&mut self, transaction: f64, values: &[Value]) {
         let head = [Value::Text("_result".into()), Value::Number(transaction)];
-        self.say_values(3, 0, head.iter().chain(values));
+        self.wire.say_values(3, 0, head.iter().chain(values));
     }
 
     fn status(&mut self, level: &str, code: &str, description: &str) {
         let members = [("level", level), ("code", code), ("description", description)];
         let members = members.map(|(name, value)| (name.to_owned(), Value::Text(value.into())));
         let values = [Value::Text("onStatus".into()), Value::Number(0.0), Value::Null, Value::Object(members.to_vec())];
-        self.say_values(5, STREAM, values.iter());
-    }
-
-    fn say_values<'a>(&mut self, id: u8, stream: u32, values: impl Iterator<Item = &'a Value>) {
-        let mut payload = Vec::new();
-        values.for_each(|value| value.write(&mut payload));
-        chunk::write(id, &Message { kind: 20, stream, time: 0, payload }, &mut self.out);
+        self.wire.say_values(5, STREAM, values.iter());
     }
 }
 

@@ -13,6 +13,7 @@ mod pack;
 mod publisher;
 mod remux;
 mod tag;
+mod wire;
 
 pub use chunk::WrongChunk;
 pub use connection::{Connection, Event, Wrong, is_path};
