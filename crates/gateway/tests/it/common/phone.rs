@@ -116,6 +116,10 @@ impl Machine for Phone {
         let link = *up.get(self.turn % up.len().max(1))?;
         self.inside.poll_transmit(now, buf)?;
         self.turn += 1;
+        // SHUTDOWN (draft-sharabayko-srt §3.2.7) is said once; where a network loses it, the test has another end.
+        if buf.starts_with(&[0x80, 5]) {
+            self.out.extend(up.iter().filter(|it| **it != link).map(|other| (*other, buf.clone())));
+        }
         Some(to(link))
     }
 
