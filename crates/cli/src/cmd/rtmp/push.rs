@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -49,6 +49,8 @@ enum News {
 #[derive(Default)]
 struct Shared {
     news: Mutex<VecDeque<News>>,
+    /// The server takes the stream: before, and between two connections, nothing is missed.
+    carries: AtomicBool,
     sent_bytes: AtomicU64,
 }
 
@@ -107,6 +109,7 @@ impl Push {
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         if let Some(stream) = &self.stream
             && matches!(stream.try_send(bytes.to_vec()), Err(TrySendError::Full(_)))
+            && self.shared.carries.load(Ordering::Relaxed)
         {
             self.shared.tell(News::LeftOut);
         }
@@ -253,7 +256,9 @@ impl Publishing {
         // A server that is called before there is a stream would take it for a bad one.
         while self.waiting.recv().is_ok() {
             self.since = None;
-            let After::Again(why) = self.publish().unwrap_or_else(|e| After::Again(e.to_string())) else { return };
+            let after = self.publish();
+            self.shared.carries.store(false, Ordering::Relaxed);
+            let After::Again(why) = after.unwrap_or_else(|e| After::Again(e.to_string())) else { return };
             self.shared.tell(News::Broken(why));
             // One that worked for a while is tried soon.
             let worked = self.since.is_some_and(|since| since.elapsed() > PAUSE.1);
@@ -283,6 +288,7 @@ impl Publishing {
         // What has waited is late.
         while self.waiting.try_recv().is_ok() {}
         self.pack.restart();
+        self.shared.carries.store(true, Ordering::Relaxed);
         self.carry(&mut wire, &mut publisher)
     }
 
