@@ -1,8 +1,9 @@
 /* A server on usrsctp that resets and adds streams (RFC 6525), and says what its client does to them.
  *
  * usrsctp_streams UDP_PORT SCTP_PORT
- * Prints "listening", "got STREAM SSN" for each message, "reset in|out|denied|failed STREAM …" and "streams IN OUT [denied|failed]" for each
- * notification. Each message is sent back on its stream, unless it is an order: "reset-out S", "reset-in S", "add-out N", "add-in N".
+ * Prints "listening", "got STREAM SSN[ failed to send]" for each message, "reset in|out|denied|failed STREAM …" and
+ * "streams IN OUT [denied|failed]" for each notification. Each message is sent back on its stream, unless it is an
+ * order: "reset-out S", "reset-in S", "add-out N", "add-in N".
  */
 #include "server.h"
 #include <errno.h>
@@ -87,11 +88,13 @@ int main(int argc, char **argv) {
         } else if (sscanf(message, "add-in %u", &number) == 1) {
             add(sock, (uint16_t)number, 0);
         } else {
-            printf("got %u %u\n", info.rcv_sid, info.rcv_ssn);
             struct sctp_sndinfo how;
             memset(&how, 0, sizeof how);
             how.snd_sid = info.rcv_sid;
-            usrsctp_sendv(sock, message, (size_t)len, NULL, 0, &how, sizeof how, SCTP_SENDV_SNDINFO, 0);
+            /* Sent first, told then: usrsctp answers a request to reset a stream in a thread of its own, and what is sent
+             * on the stream meanwhile is refused, or has a number of before the reset. */
+            ssize_t sent = usrsctp_sendv(sock, message, (size_t)len, NULL, 0, &how, sizeof how, SCTP_SENDV_SNDINFO, 0);
+            printf("got %u %u%s\n", info.rcv_sid, info.rcv_ssn, sent < 0 && info.rcv_sid == 1 ? " failed to send" : "");
         }
     }
 }
