@@ -390,7 +390,8 @@ impl Endpoint {
     /// Frees the ports of a connection that is over, and takes it out once all that came has been read.
     fn remove(&mut self, now: Instant, id: ConnectionId) {
         let Some(entry) = self.roster.get(id) else { return };
-        let unread = entry.connection.has_unread();
+        // Nobody was told of one that only asks, so nobody will read it.
+        let unread = entry.connection.has_unread() && entry.asks_for.is_none();
         let must_rest = entry.connection.needs_time_wait() || entry.connection.could_come_back();
         self.end_question(now, id);
         if let Some(flow) = self.end(id) {

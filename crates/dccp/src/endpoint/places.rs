@@ -19,7 +19,11 @@ impl Endpoint {
     }
 
     pub(super) fn turn_out(&mut self, id: ConnectionId) {
-        if let Some(entry) = self.roster.wake(id) {
+        // One that is over and waits to be read has nothing to say. Woken, it would come to rest here again, for
+        // ever.
+        if self.roster.get(id).is_some_and(|entry| !entry.over)
+            && let Some(entry) = self.roster.wake(id)
+        {
             entry.connection.abort();
         }
     }

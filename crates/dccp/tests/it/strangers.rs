@@ -4,7 +4,7 @@
 use crate::common;
 use braidcast_core::{Rng, Route, SocketId};
 use braidcast_dccp::wire::{Kind, Reset, ResetCode};
-use braidcast_dccp::{CloseReason, Endpoint, Event, Options, SecurityOptions};
+use braidcast_dccp::{CloseReason, Endpoint, Event, Options, SecurityOptions, SendOptions};
 use braidcast_secure::known::Known;
 use braidcast_secure::{Limits, Suite};
 use braidcast_sim::Duplex;
@@ -82,6 +82,26 @@ fn a_client_learns_within_two_seconds_that_its_server_was_killed() {
     pair.client_events.clear();
     pair.until(ms(2000), "connected again", |pair| pair.client_events.contains(&Event::Connected));
     assert!(flow(&mut pair, ms(500)) > 5);
+}
+
+/// What it sends at once goes to the connection by which the client asks who is there, and nobody
+/// reads it there. A client that waited for that never came to an end with itself.
+#[test]
+fn a_server_that_was_killed_and_sends_at_once_keeps_no_client_busy() {
+    let mut pair = Pair::connected(&options(), Duplex::both(link(10, 20)));
+    flow(&mut pair, ms(300));
+    let server = pair.server;
+    pair.net.with(server, |endpoint, _| {
+        *endpoint = Endpoint::new(options(), Rng::from_seed(9)).unwrap();
+        endpoint.listen(PORT, SERVICE).unwrap();
+    });
+    pair.server_events.clear();
+    let _queued = pair.client_send(b"x");
+    pair.until(ms(2000), "the client asks who is there", |pair| pair.server_events.contains(&Event::Connected));
+    pair.on_server(|it, now| it.send(now, b"welcome", SendOptions::default()).unwrap());
+    pair.until(ms(2000), "the client learns it", |pair| closed(&pair.client_events).is_some());
+    pair.run(ms(2000));
+    assert_eq!(pair.net.node(pair.client).connections().count(), 0, "nothing is left of it");
 }
 
 #[test]
