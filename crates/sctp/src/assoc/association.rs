@@ -61,6 +61,13 @@ impl Association {
         Self { life: Life::Opening(Box::new(Opening::connect(now, options, rng, peer_port, routes))), guide: None }
     }
 
+    /// The same only to find out who is there: whatever messages come, none is taken.
+    pub(crate) fn ask(now: Instant, options: Arc<Options>, rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
+        let mut opening = Opening::connect(now, options, rng, peer_port, routes);
+        opening.asks = true;
+        Self { life: Life::Opening(Box::new(opening)), guide: None }
+    }
+
     /// The server's side, from a cookie that came back over `route`.
     pub(crate) fn accept(now: Instant, options: Arc<Options>, rng: Rng, cookie: &Cookie, route: Route) -> Self {
         Self { life: Life::Open(Open::accept(now, options, rng, cookie, route)), guide: None }

@@ -97,6 +97,7 @@ struct Parts {
     journal: Journal,
     starved: bool,
     shutdown: bool,
+    asks: bool,
 }
 
 /// An association whose handshake is done; what it needs to carry data (RFC 9260 §14.2, the TCB) is
@@ -108,6 +109,8 @@ struct Open {
     state: State,
     /// We sent the INIT, and so name the paths.
     initiator: bool,
+    /// It asks who is there and carries no messages: what is acknowledged here no application would see.
+    asks: bool,
     local_tag: u32,
     peer_tag: u32,
     peer_port: u16,
@@ -200,6 +203,7 @@ impl Open {
             journal: Journal::traced(&options.events, cookie.local_tag),
             starved: false,
             shutdown: false,
+            asks: false,
             options,
         };
         let mut open = Self::new(now, parts, settled);
@@ -221,6 +225,7 @@ impl Open {
             journal,
             starved,
             shutdown,
+            asks,
         } = parts;
         queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn);
         let protection = Protection::new(now, &options, settled.keys).map(Box::new);
@@ -233,6 +238,7 @@ impl Open {
             rng,
             state: if shutdown { State::ShutdownPending } else { State::Established },
             initiator,
+            asks,
             local_tag,
             peer_tag: settled.peer_tag,
             peer_port,

@@ -38,6 +38,8 @@ pub(super) struct Opening {
     starved: bool,
     /// It is to be shut down once it is open and has delivered what waits.
     shutdown: bool,
+    /// It asks who is there and carries no messages.
+    pub(super) asks: bool,
 }
 
 /// How far the handshake is (RFC 9260 §4).
@@ -121,6 +123,7 @@ impl Opening {
             journal: Journal::traced(&options.events, local_tag),
             starved: false,
             shutdown: false,
+            asks: false,
             options,
         }
     }
@@ -142,6 +145,7 @@ impl Opening {
             journal: mem::take(&mut self.journal),
             starved: self.starved,
             shutdown: self.shutdown,
+            asks: self.asks,
         }
     }
 

@@ -310,7 +310,7 @@ impl Open {
         if !self.state.accepts_data() {
             return;
         }
-        if self.is_agreeing() && !protect::is_key_message(&fragment) {
+        if (self.is_agreeing() || self.asks) && !protect::is_key_message(&fragment) {
             self.journal.stats.dropped_packets += 1;
             return;
         }

@@ -136,7 +136,7 @@ impl Endpoint {
         let Some(doubted) = self.association(id) else { return };
         let (port, routes) = (doubted.peer_port(), doubted.paths().map(|path| path.route).collect::<Vec<_>>());
         let (options, rng) = (Arc::clone(&self.options), self.rng.fork());
-        let mut entry = Entry::new(Association::connect(now, options, rng, port, &routes), None);
+        let mut entry = Entry::new(Association::ask(now, options, rng, port, &routes), None);
         entry.asks_for = Some(id);
         let question = self.insert(entry);
         self.roster.get_mut(id).into_iter().for_each(|entry| entry.asked_by = Some(question));
