@@ -153,6 +153,7 @@ mod tests {
         let verdict = |(outcome, claim): &(Outcome, &str)| Verdict {
             claim: (*claim).to_owned(),
             source: String::new(),
+            headline: None,
             outcome: *outcome,
             evidence: String::new(),
             reason: String::new(),

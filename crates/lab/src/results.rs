@@ -98,6 +98,9 @@ pub struct Verdict {
     pub claim: String,
     /// Section or figure of the source that makes it.
     pub source: String,
+    /// What the source is known for, in a sentence, if this claim tries it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
     /// What became of it.
     pub outcome: Outcome,
     /// The numbers behind the outcome.

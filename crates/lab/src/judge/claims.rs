@@ -95,6 +95,7 @@ fn verdict(
     Verdict {
         claim: claim.text.clone(),
         source,
+        headline: claim.headline.clone(),
         outcome,
         evidence: format!("{} at {points}{kind}{}", compared(claim), degree(claim, &pairs)),
         reason: words::filled(&claim.reason, rows, &claim.at),

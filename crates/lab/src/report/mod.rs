@@ -6,6 +6,7 @@
 mod curves;
 mod figure;
 mod findings;
+mod headlines;
 mod number;
 mod panel;
 mod params;
@@ -50,7 +51,9 @@ pub fn html(results: &[Results]) -> String {
                     h1 { "Braidcast lab report" }
                     p { (overview(results)) }
                 }
-                @if !results.is_empty() { (published::tables(results)) (summary(results, &ids)) }
+                @if !results.is_empty() {
+                    (headlines::table(results, &ids)) (published::tables(results)) (summary(results, &ids))
+                }
                 main { @for (results, id) in results.iter().zip(&ids) { (experiment(results, id, most_points)) } }
             }
         }

@@ -60,6 +60,8 @@ pub struct Claim {
     pub text: String,
     /// Section or figure that makes it; the scenario's source if left out.
     pub source: Option<String>,
+    /// What the source is known for, in a sentence, if this claim tries it: it stands on the report's first page.
+    pub headline: Option<String>,
     /// Of which metric.
     pub metric: String,
     /// The metric of the lower one, if it is another: what was measured against what a model says.

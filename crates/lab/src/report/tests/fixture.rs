@@ -132,6 +132,7 @@ fn rtt_asymmetry() -> Results {
     let verdict = |outcome, claim: &str, evidence: &str, reason: &str| Verdict {
         claim: claim.into(),
         source: "THESIS §6.1".into(),
+        headline: None,
         outcome,
         evidence: evidence.into(),
         reason: reason.into(),
@@ -183,6 +184,7 @@ fn lossy() -> Results {
     results.verdicts.push(Verdict {
         claim: "Above 5 % loss nothing gets through.".into(),
         source: "THESIS §6.4".into(),
+        headline: Some("Losses silence whoever has no code.".into()),
         outcome: Outcome::Refuted,
         evidence: "745 ± 10 kbit/s at 6 %.".into(),
         reason: "The source had RTO min 3 s.".into(),

@@ -25,6 +25,7 @@ fn small() -> Results {
     results.verdicts.push(Verdict {
         claim: "CMT is ahead.".into(),
         source: "THESIS §6.1".into(),
+        headline: Some("Two paths carry more than one.".into()),
         outcome: Outcome::Confirmed,
         evidence: "1880 ± 12 against 960.".into(),
         reason: "Two paths carry more than one.".into(),
@@ -93,7 +94,7 @@ fn a_realistic_page_is_complete_and_small() {
         assert!(!page.contains(outside), "{outside}");
     }
     let targets = between(&page, "href=\"#", "\"");
-    assert_eq!(targets.iter().filter(|id| !id.is_empty()).count(), 5);
+    assert_eq!(targets.iter().filter(|id| !id.is_empty()).count(), 6, "each experiment, and one behind its headline");
     assert!(targets.iter().all(|id| id.is_empty() || page.contains(&format!("<section id=\"{id}\""))));
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     // For looking at it: REPORT_OUT=/tmp/report.html cargo test -p braidcast-lab realistic
@@ -137,6 +138,7 @@ fn what_others_wrote_stays_text() {
     results.verdicts.push(Verdict {
         claim: evil.into(),
         source: evil.into(),
+        headline: Some(evil.into()),
         outcome: Outcome::Mixed,
         evidence: evil.into(),
         reason: evil.into(),
