@@ -25,9 +25,10 @@ FUZZ_TIME ?= 300
 SOAK_TIME ?= 600
 # Random programs of the library's users that `make soak` runs.
 MODEL_PROGRAMS ?= 100000
-# Simulated hours, and minutes with real processes, that `make chaos` runs.
+# Simulated hours, minutes with real processes, and those of them in places that change, that `make chaos` runs.
 CHAOS_HOURS ?= 24
 CHAOS_MINUTES ?= 60
+CHAOS_PLACES ?= 2
 
 # Crates whose unit tests `make quick` runs.
 QUICK := $(foreach crate,core queue fec cc mpath rate media secure relay sctp dccp sim session trace viz lab,--package braidcast-$(crate))
@@ -74,7 +75,8 @@ help:
 	@echo "make soak    property tests of the protocols on new networks and messages for $(SOAK_TIME) s (SOAK_TIME=N),"
 	@echo "             after $(MODEL_PROGRAMS) random programs of the library's users (MODEL_PROGRAMS=N)"
 	@echo "make chaos   random faults over three networks, for a stream and for files: $(CHAOS_HOURS) simulated hours (CHAOS_HOURS=N),"
-	@echo "             $(CHAOS_MINUTES) minutes with real processes (CHAOS_MINUTES=N), ten of them with eight senders at once"
+	@echo "             $(CHAOS_MINUTES) minutes with real processes (CHAOS_MINUTES=N), ten of them with eight senders at once;"
+	@echo "             and $(CHAOS_PLACES) minutes in which routes, prefixes, names, sizes and ports change under two streams (CHAOS_PLACES=N)"
 
 demo:
 	@tools/setup.sh demo
@@ -327,7 +329,7 @@ count-update:
 more: $(MORE)
 
 more-chaos:
-	@tools/steps.py 1200 $(MAKE) --no-print-directory chaos CHAOS_HOURS=$(CHAOS_HOURS) CHAOS_MINUTES=8
+	@tools/steps.py 1200 $(MAKE) --no-print-directory chaos CHAOS_HOURS=$(CHAOS_HOURS) CHAOS_MINUTES=7
 more-call:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory call
 more-lab:
@@ -388,6 +390,7 @@ soak:
 chaos: export BRAIDCAST_SEED ?= 1
 chaos: export CHAOS_HOURS := $(CHAOS_HOURS)
 chaos: export CHAOS_MINUTES := $(CHAOS_MINUTES)
+chaos: export CHAOS_PLACES := $(CHAOS_PLACES)
 chaos:
 	@tools/setup.sh soak
 	cargo test --locked --quiet --package braidcast-cli --test chaos -- --include-ignored --nocapture --test-threads 1

@@ -127,6 +127,8 @@ pub(crate) struct Live {
     pub(crate) tx: End,
     pub(crate) rx: End,
     port: u16,
+    /// What the sender is told of where to.
+    to: String,
     begun: Instant,
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     sink: Arc<Mutex<Sink>>,
@@ -137,11 +139,22 @@ pub(crate) struct Live {
 impl Live {
     /// Starts a stream of `packets` packets a frame, on a port of all networks.
     pub(crate) fn start(networks: &Networks, dir: &Path, port: u16, packets: u64) -> Self {
+        Self::start_to(networks, dir, ("live", port, packets), networks.paths(port))
+    }
+
+    /// The same with a name, and to wherever these arguments say.
+    pub(crate) fn start_to(
+        networks: &Networks,
+        dir: &Path,
+        (name, port, packets): (&str, u16, u64),
+        to: String,
+    ) -> Self {
         let begun = Instant::now();
         let mut live = Self {
-            tx: End::new(dir, "live-send"),
-            rx: End::new(dir, "live-receive"),
+            tx: End::new(dir, &format!("{name}-send")),
+            rx: End::new(dir, &format!("{name}-receive")),
             port,
+            to,
             begun,
             stdin: Arc::default(),
             sink: Arc::default(),
@@ -167,7 +180,7 @@ impl Live {
     }
 
     fn start_sender(&mut self, networks: &Networks, dir: &Path) {
-        let command = networks.in_the_field(dir, &format!("send - {}", networks.paths(self.port)));
+        let command = networks.in_the_field(dir, &format!("send - {}", self.to));
         let stdin = self.tx.start(command).stdin();
         *self.stdin.lock().unwrap() = Some(stdin);
     }

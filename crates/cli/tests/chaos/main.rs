@@ -15,6 +15,7 @@ mod handover;
 mod live;
 mod networks;
 mod outputs;
+mod places;
 mod process;
 mod random;
 mod run;

@@ -142,6 +142,31 @@ impl Networks {
         assert!(runs(self.router.command("tc").args(&rule)), "{rule:?}");
     }
 
+    /// The router hides the field behind its own address, with a port for each flow, as a CGNAT does.
+    pub(crate) fn translate(&self) {
+        let rules = "table ip nat { chain post { type nat hook postrouting priority 100; oifname \"b*\" masquerade fully-random; }; }";
+        assert!(runs(self.router.command("nft").arg(rules)), "{rules}");
+    }
+
+    /// The flows that went home over this network so far get other ports: their translations are forgotten.
+    pub(crate) fn forget_ports(&self, n: usize) {
+        self.router.ip(&format!("link set b{n} down"));
+        self.router.ip(&format!("link set b{n} up"));
+    }
+
+    /// The field prefers this network from now on.
+    pub(crate) fn prefer(&self, n: usize) {
+        self.field.tries("ip", "route del default metric 50");
+        self.field.tries("ip", &format!("route add default via 10.1.{n}.1 dev f{n} metric 50"));
+    }
+
+    /// The network over which the field's kernel sends to `address`.
+    pub(crate) fn preferred(&self, address: &str) -> Option<usize> {
+        let said = self.field.command("ip").args(["route", "get", address]).output().ok()?;
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        said.split(" dev f").nth(1)?.split_whitespace().next()?.parse().ok()
+    }
+
     /// Begins the fault, on a network that has none.
     pub(crate) fn begin(&mut self, n: usize, fault: Fault) {
         match fault {

@@ -14,13 +14,13 @@ pub(crate) fn wanted() -> (u64, f64) {
     (from_env("BRAIDCAST_SEED", 1), from_env("CHAOS_MINUTES", 60.0))
 }
 
-fn from_env<T: std::str::FromStr>(name: &str, otherwise: T) -> T {
+pub(crate) fn from_env<T: std::str::FromStr>(name: &str, otherwise: T) -> T {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty());
     text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
 /// Returns a time of 50 ms to `most` seconds, short ones as often as long ones.
-fn duration(rng: &mut Rng, most: f64) -> Duration {
+pub(crate) fn duration(rng: &mut Rng, most: f64) -> Duration {
     Duration::from_secs_f64(0.05 * (most / 0.05).powf(rng.f64()))
 }
 
