@@ -16,7 +16,7 @@ pub mod tfrc;
 
 pub use capacity::Capacity;
 pub use controller::{
-    Acked, Algorithm, Conditions, Controller, Counting, LossBasis, Setup, Signal, Standard, shows_congestion,
+    Acked, Algorithm, Conditions, Controller, Counting, LossBasis, Policing, Setup, Signal, Standard, shows_congestion,
 };
 pub use coupled::{Congestion, Coupled, CoupledPath, Decrease, Growth, Siblings};
 pub use hystart::HyStart;

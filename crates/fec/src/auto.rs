@@ -34,6 +34,11 @@ impl LossMeter {
         self.lost = lost;
     }
 
+    /// What was lost so far will not be lost again: less is sent from now on than was too much.
+    pub const fn forget(&mut self) {
+        (self.lost, self.bursts, self.last_lost) = (0.0, 0.0, false);
+    }
+
     /// Counts `packets` whose outcome is known, of which `lost` were lost, in `bursts` of
     /// neighbours. For those who have counters only. What redundancy repaired counts as lost: else
     /// redundancy that works would seem needless.

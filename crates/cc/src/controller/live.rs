@@ -5,9 +5,10 @@
 //! Control for the Internet", NSDI 2018, §2.2), and SCReAM's bound on queueing (RFC 8298 §4.1).
 
 use super::beside::Beside;
+use super::policed::Policed;
 use super::recent::RecentRate;
 use super::unloaded::UnloadedLoss;
-use super::{Acked, Conditions, Controller, Setup, Signal};
+use super::{Acked, Conditions, Controller, Policing, Setup, Signal};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -19,6 +20,8 @@ const TIME_TO_COMPETE: Duration = Duration::from_secs(1);
 /// then is the base round trip visible.
 const EMPTY_EACH: Duration = Duration::from_secs(4);
 const EMPTYING_ROUNDS: u32 = 2;
+/// A queue is empty if packets stand in it for less than one part in `EMPTY` of the bound.
+const EMPTY: u32 = 8;
 /// A longer queue than this is no aim; times computed from it stay within their type.
 const LONGEST_QUEUE: Duration = Duration::from_secs(60);
 /// Target queue as a share of the bound: this on a path of steady rate, plus `UNSTEADY` times the
@@ -54,6 +57,7 @@ pub(super) struct Live {
     rate: DeliveryRate,
     recent: RecentRate,
     unloaded: UnloadedLoss,
+    policed: Policed,
     fall: Fall,
     phase: Phase,
     /// How much of `target` is used, 0.1 to 1: less where a short queue runs over.
@@ -150,6 +154,7 @@ impl Live {
             rate: DeliveryRate::default(),
             recent: RecentRate::new(),
             unloaded: UnloadedLoss::default(),
+            policed: Policed::new(),
             fall: Fall::default(),
             phase: Phase::Start { best: 0.0, stale: 0 },
             share: 1.0,
@@ -262,6 +267,10 @@ impl Controller for Live {
         // nothing of what the path carries.
         let used = acked.was_full || (path.in_flight + acked.bytes) * USED >= before;
         self.timed_out &= !acked.was_full;
+        self.policed.on_acked(path, acked, self.bound / EMPTY);
+        if self.policed.policing() != Policing::None && self.in_slow_start() {
+            self.phase = Phase::Alone;
+        }
         let recent = self.recent.on_delivered(path.now, acked.bytes, acked.was_full);
         self.target = self.bound.mul_f64((STEADY + UNSTEADY * self.recent.spread()).min(1.0));
         let span = path.srtt.map_or(Duration::ZERO, |srtt| 2 * srtt).max(LEAST_SPAN);
@@ -279,7 +288,7 @@ impl Controller for Live {
         self.unloaded.on_flight(path.in_flight + acked.bytes, self.product(path, Duration::ZERO) + path.mtu as f64);
         if acked.ends_round {
             self.unloaded.on_round(path.packets, path.lost_packets);
-            if path.queueing <= self.bound / 8 && !loses_much(path) {
+            if path.queueing <= self.bound / EMPTY && !loses_much(path) {
                 (self.empty_at, self.emptying) = (path.now, None);
             }
             self.on_round(path, acked.was_full, used);
@@ -354,21 +363,26 @@ impl Controller for Live {
 
     fn pacing_rate(&self, srtt: Option<Duration>) -> Option<f64> {
         let by_window = self.window() as f64 / srtt?.as_secs_f64().max(1e-6);
-        Some(match self.phase {
+        let rate = match self.phase {
             Phase::Start { .. } => 2.0 * by_window,
             Phase::Alone => (1.5 * self.rate.get()).max(by_window),
             Phase::Beside(_) => 1.25 * by_window,
-        })
+        };
+        Some(self.policed.limit(rate))
     }
 
     fn measured_rate(&self) -> Option<f64> {
-        let rate = self.rate.get();
+        let rate = self.policed.limit(self.rate.get());
         (rate > 0.0).then_some(rate)
     }
 
     fn delivery_rate(&self) -> Option<f64> {
         let rate = self.rate.get();
         let doubt = if self.rate.is_known { 1.0 } else { 1.5 };
-        (rate > 0.0 && !self.in_slow_start()).then_some(doubt * rate)
+        (rate > 0.0 && !self.in_slow_start()).then_some(self.policed.limit(doubt * rate))
+    }
+
+    fn policing(&self) -> Policing {
+        self.policed.policing()
     }
 }

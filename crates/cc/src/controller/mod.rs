@@ -9,6 +9,7 @@ mod algorithm;
 mod beside;
 mod cubic;
 mod live;
+mod policed;
 mod recent;
 mod reno;
 mod scream;
@@ -82,6 +83,8 @@ pub struct Conditions<'a> {
     pub packets: u64,
     /// See `packets`.
     pub lost_packets: u64,
+    /// Bytes of redundancy sent from the beginning, beside the data; nobody acknowledges them.
+    pub redundancy: u64,
     /// The other paths of the same connection, for a [`Coupled`](crate::Coupled) controller.
     pub siblings: Siblings<'a>,
 }
@@ -114,6 +117,18 @@ pub struct Signal {
     /// They left after the window was last reduced. Losses and marks of one window of data are one
     /// congestion event, which reduces it once (RFC 9260 §7.2.4, RFC 3168 §6.1.2).
     pub new_round: bool,
+}
+
+/// What is known of an operator that drops what comes faster than a rate, without a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policing {
+    /// No loss looks like that.
+    #[default]
+    None,
+    /// That is being tried: packets are to leave one by one, as there is no queue for a burst.
+    Suspected,
+    /// It is so. What was lost until now was lost since too much was sent.
+    Known,
 }
 
 /// The congestion controller of one path.
@@ -172,6 +187,11 @@ pub trait Controller: fmt::Debug + Send {
     /// The same without a margin for what it may carry beyond what was sent.
     fn measured_rate(&self) -> Option<f64> {
         self.delivery_rate()
+    }
+
+    /// What the controller knows of a policer on the path.
+    fn policing(&self) -> Policing {
+        Policing::None
     }
 
     /// Bytes acknowledged since the last loss or between the two before it, whichever is more; 0 if nobody counts them.

@@ -15,6 +15,7 @@ const PATH: Conditions<'_> = Conditions {
     loss_rate: 0.0,
     packets: 0,
     lost_packets: 0,
+    redundancy: 0,
     siblings: Siblings::new(&[], 0),
 };
 const LOSS: Signal = Signal { bytes: MTU, new_round: true };

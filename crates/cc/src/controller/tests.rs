@@ -77,6 +77,7 @@ impl Bench {
             loss_rate: 0.0,
             packets: 0,
             lost_packets: 0,
+            redundancy: 0,
             siblings: Siblings::default(),
         }
     }

@@ -1,5 +1,5 @@
 use super::Congestion;
-use crate::{Acked, Conditions, Controller, Signal};
+use crate::{Acked, Conditions, Controller, Policing, Signal};
 use core::time::Duration;
 
 /// A controller whose growth and losses depend on what the other paths of the connection do.
@@ -89,6 +89,10 @@ impl Controller for Coupled {
 
     fn delivery_rate(&self) -> Option<f64> {
         self.inner.delivery_rate()
+    }
+
+    fn policing(&self) -> Policing {
+        self.inner.policing()
     }
 
     fn between_losses(&self) -> u64 {

@@ -2,7 +2,7 @@ use super::{Path, Timer};
 use crate::api::{CwndUpdate, RttSamples};
 use crate::number::Order;
 use crate::tx::{Acked, LossCause, Was};
-use braidcast_cc::{self as cc, QueueingDelay, Siblings};
+use braidcast_cc::{self as cc, Policing, QueueingDelay, Siblings};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -177,6 +177,7 @@ impl Path {
         }
         let conditions = self.conditions(now, flight.in_flight, siblings);
         self.cc.on_acked(&conditions, &acked);
+        self.heed_policer();
         if flight.in_flight == 0 {
             self.timers.stop(Timer::Retransmission);
             self.timers.stop(Timer::Probe);
@@ -189,6 +190,21 @@ impl Path {
         if news.proven().is_some() {
             let timeout = self.probe_timeout().filter(|_| self.options.paths.probe);
             self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
+        }
+    }
+
+    /// If a policer drops what comes too fast, packets leave one by one; what it dropped until it was found, no
+    /// redundancy is to make up for.
+    fn heed_policer(&mut self) {
+        let policing = self.cc.policing();
+        if policing == self.policing {
+            return;
+        }
+        self.policing = policing;
+        let mtu = self.mtu();
+        self.pacer.set_close(policing != Policing::None, mtu);
+        if policing == Policing::Known {
+            self.losses.forget();
         }
     }
 

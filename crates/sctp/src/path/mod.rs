@@ -34,7 +34,7 @@ use crate::wire::Header;
 use crate::wire::chunk::{Data, Redundancy};
 use asked::Asked;
 use braidcast_cc::{
-    Capacity, Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, QueueingDelay, Rack, RateSampler,
+    Capacity, Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, Policing, QueueingDelay, Rack, RateSampler,
     RttEstimator, Setup, Siblings, Signal, Standard, shows_congestion,
 };
 use braidcast_core::events::PathMetrics;
@@ -132,6 +132,9 @@ pub(crate) struct Path {
     loss_rate: f32,
     /// How many were lost of late, and in what bursts.
     losses: LossMeter,
+    policing: Policing,
+    /// Of redundancy chunks, sent so far.
+    redundancy_bytes: u64,
     /// Packets of which it is known whether they arrived, and how many did not.
     known: (u64, u64),
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
@@ -211,6 +214,8 @@ impl Path {
             burst: 0,
             loss_rate: 0.0,
             losses: LossMeter::default(),
+            policing: Policing::None,
+            redundancy_bytes: 0,
             known: (0, 0),
             recovery: None,
             marks: Marks::default(),
@@ -445,6 +450,7 @@ impl Path {
             loss_rate,
             packets,
             lost_packets,
+            redundancy: self.redundancy_bytes,
             siblings,
         }
     }

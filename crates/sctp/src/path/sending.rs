@@ -204,6 +204,7 @@ impl Path {
     /// window, behind the data in place `last`.
     pub(crate) fn on_redundancy_sent(&mut self, size: usize, counted: usize, last: Order) {
         self.stats.redundancy_chunks += 1;
+        self.redundancy_bytes += size as u64;
         self.pacer.on_sent(size);
         if self.options.redundancy.fec_window == FecWindow::Inside {
             self.redundant.on_sent(last, counted);

@@ -9,6 +9,7 @@ mod early;
 mod elementary;
 mod live;
 mod marking;
+mod policed;
 mod queue;
 mod rate;
 mod reach;

@@ -152,6 +152,7 @@ impl Sender {
             loss_rate: 0.0,
             packets: 0,
             lost_packets: 0,
+            redundancy: 0,
             siblings: Siblings::default(),
         }
     }
