@@ -1,3 +1,5 @@
+mod excess;
+
 use crate::broken::{AllBroken, Broken};
 use crate::groups::AllGroups;
 use crate::load::Load;
@@ -128,6 +130,8 @@ struct Entry<M> {
     hopeless: bool,
     /// It is of the end of its group that is cut off.
     cut: bool,
+    /// It is more than near paths carry with ease.
+    excess: bool,
     message: M,
 }
 
@@ -170,6 +174,11 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
     /// Returns `true` if it would be in time if it went next.
     fn is_in_time(entry: &Entry<M>, outlook: &Outlook) -> bool {
         Self::in_time(&entry.tag, outlook.ahead, taken_at(level(&entry.tag)), outlook)
+    }
+
+    /// What goes next over a way that is not the quickest.
+    fn on_time(&self, outlook: &Outlook) -> Option<usize> {
+        self.first(|entry| (entry.excess || !outlook.only_excess) && Self::is_in_time(entry, outlook))
     }
 
     /// Chooses what goes next of what is in time and needs nothing that waits: what came first
@@ -287,7 +296,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         let group = frame.map(|frame| self.groups.on_push(outlook.now, &tag, frame));
         let cut = level(&tag) > INTRA && group.is_some_and(|group| group.is_cut(outlook.now));
         let hopeless = frame.is_some_and(|frame| self.broken.breaks(frame));
-        self.waiting.push_back(Entry { tag, hopeless, cut, message });
+        self.waiting.push_back(Entry { tag, hopeless, cut, excess: false, message });
         self.bytes += tag.len;
         while self.waiting.len() > self.limits.messages || self.bytes > self.limits.bytes {
             let expires = (0..self.waiting.len()).filter(|&place| self.waiting[place].tag.expiry.is_some());
@@ -318,11 +327,11 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
     }
 
     fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
-        self.first(|entry| Self::is_in_time(entry, outlook)).map(|place| &self.waiting[place].tag)
+        self.on_time(outlook).map(|place| &self.waiting[place].tag)
     }
 
     fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
-        let place = self.first(|entry| Self::is_in_time(entry, outlook))?;
+        let place = self.on_time(outlook)?;
         let taken = self.remove(place);
         self.choose(outlook);
         taken
@@ -343,6 +352,10 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
             bytes += tag.len;
             tag.is_easy(now, bytes, delivered)
         }) && self.groups.are_carried(now, bytes, delivered)
+    }
+
+    fn find_excess(&mut self, now: Instant, ahead: usize, delay: Duration, delivered: &dyn Fn(f64) -> f64) {
+        self.lay(now, ahead, now + delay, delivered);
     }
 
     fn len(&self) -> usize {

@@ -105,6 +105,11 @@ pub trait SendQueue<M>: fmt::Debug + Send {
         false
     }
 
+    /// Finds what is too much for paths that deliver `delivered(t)` bytes within t seconds: of what waits behind
+    /// `ahead` bytes, and would come in time over a way of this `delay`, the least without which they carry the rest
+    /// and what is expected next with ease. Another way may take that [only](Outlook::only_excess).
+    fn find_excess(&mut self, _now: Instant, _ahead: usize, _delay: Duration, _delivered: &dyn Fn(f64) -> f64) {}
+
     /// The time that a frame has from its capture until it is to be shown, if that is known.
     fn time(&self) -> Option<Duration> {
         None

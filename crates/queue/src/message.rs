@@ -121,6 +121,8 @@ pub struct Outlook {
     pub packet_size: Option<f64>,
     /// Bytes that were taken out of the queue, or are to be sent again, and have to leave before what is taken out now.
     pub ahead: usize,
+    /// The way takes only what [others do not carry with ease](crate::SendQueue::find_excess).
+    pub only_excess: bool,
 }
 
 impl Outlook {

@@ -73,6 +73,7 @@ impl Connection {
             rate: self.sender.allowed_rate(),
             packet_size: self.sender.packet_size(),
             ahead: 0,
+            only_excess: false,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use braidcast_core::Instant;
 use braidcast_queue::{Frame, Limits, Method, NeededBy, Outlook, Priority, SendQueue, Tag};
+use core::time::Duration;
 
 /// A frame of `bytes` that is captured now and to be shown after half a second.
 fn frame(now: Instant, id: u64, group: u64, bytes: usize) -> Tag {
@@ -63,4 +64,31 @@ fn queues_that_know_no_frames_cannot_tell() {
         let queue = method.queue::<u64>(Limits::NONE);
         assert_eq!(carries(&*queue, Instant::ZERO, 0.0, 0), method.tells_needs(), "{name}");
     }
+}
+
+/// What of an I frame of 10 kB, a B frame of 5 kB and a P frame of 11 kB goes over a way of this `delay` that takes
+/// only what 100 kB a second do not carry with ease behind `ahead` bytes, by their bytes.
+fn excess(delay: u64, ahead: usize) -> Vec<usize> {
+    let mut queue = Method::ByWorth.queue(Limits::NONE);
+    let delay = Duration::from_millis(delay);
+    let now = Instant::from_millis(1000);
+    let outlook = Outlook { now, one_way_delay: delay, only_excess: true, ..Outlook::default() };
+    let [intra, mut b, p] = [(0, 10_000), (1, 5000), (2, 11_000)].map(|(id, bytes)| frame(now, id, 0, bytes));
+    b.priority = Priority::new(4).unwrap();
+    b.frame = b.frame.map(|frame| Frame { needs: Some(0), needed_by: NeededBy::Nothing, ..frame });
+    for tag in [intra, b, p] {
+        push(&mut *queue, &outlook, tag, 0);
+    }
+    queue.find_excess(now, ahead, delay, &|within| 100_000.0 * within);
+    core::iter::from_fn(|| queue.pop_on_time(&outlook)).map(|(tag, _)| tag.len).collect()
+}
+
+#[test]
+fn what_is_too_much_for_near_ways_is_what_matters_least() {
+    // 0.85 of half a second: 42.5 kB, and half of that for what does not begin a group.
+    assert_eq!(excess(100, 0), [5000], "the B frame, though the P frame came last");
+    assert_eq!(excess(100, 5000), [11_000, 5000]);
+    assert_eq!(excess(100, 30_000), [11_000, 5000], "the I frame has the whole rate");
+    assert_eq!(excess(100, 35_000), [10_000, 11_000, 5000]);
+    assert_eq!(excess(500, 35_000), [0; 0], "it would be late there");
 }

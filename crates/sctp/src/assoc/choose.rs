@@ -52,7 +52,8 @@ impl Open {
     fn outlook(&self, now: Instant, index: Option<PathIndex>) -> Outlook {
         let rate = self.rate();
         let one_way_delay = index.map(|index| self.delay_over(index)).unwrap_or_default();
-        Outlook { now, one_way_delay, rate, packet_size: None, ahead: self.ahead() }
+        let only_excess = index.is_some_and(|index| self.takes_only_excess(index));
+        Outlook { now, one_way_delay, rate, packet_size: None, ahead: self.ahead(), only_excess }
     }
 
     /// Bytes in a second over all paths that data may go over.
@@ -92,7 +93,8 @@ impl Open {
         let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
         let outlook = self.outlook(now, Some(index));
         let quicker = |quickest| self.delay_over(quickest) < outlook.one_way_delay;
-        PathView { outlook, quickest: !heeded || !self.quickest().is_some_and(quicker) }
+        let quickest = !heeded || !outlook.only_excess && !self.quickest().is_some_and(quicker);
+        PathView { outlook, quickest }
     }
 
     /// Takes the message that goes next out of the queue, to be cut for the path `index`, unless

@@ -27,6 +27,8 @@ struct Curve {
     rate: f64,
     /// Seconds until the repeat of a packet that is lost would arrive.
     again: f64,
+    /// The same without queues.
+    at_rest: f64,
 }
 
 impl Curve {
@@ -40,6 +42,8 @@ impl Curve {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spared {
     paths: Avoided,
+    /// Those that take only what is too much for nearer ones.
+    only_excess: Avoided,
     looked: Option<Instant>,
     /// Bytes that waited then.
     waiting: usize,
@@ -54,16 +58,26 @@ impl Open {
             && self.queue.front().is_some_and(crate::tx::Front::tells_needs)
     }
 
-    /// Has paths that are not needed not be ready, neither for new data nor for what was lost.
-    /// Returns them.
-    pub(super) fn spare_paths(&mut self, now: Instant, views: &mut [PathView]) -> Avoided {
-        if !self.may_spare() {
-            return Avoided::default();
-        }
+    /// Looks which paths are needed, and what for, if that is due.
+    pub(super) fn look_at_paths(&mut self, now: Instant, views: &[PathView]) {
         let waiting = self.queue.waiting_bytes();
         let Spared { looked, waiting: before, .. } = self.spared;
-        if looked.is_none_or(|looked| now.since(looked) >= EACH) || waiting > before {
-            self.spared = Spared { paths: self.not_needed(now, views), looked: Some(now), waiting };
+        if self.may_spare() && (looked.is_none_or(|looked| now.since(looked) >= EACH) || waiting > before) {
+            let (paths, only_excess) = self.not_needed(now, views);
+            self.spared = Spared { paths, only_excess, looked: Some(now), waiting };
+        }
+    }
+
+    /// Returns `true` if the path `index` takes only what is too much for nearer ones.
+    pub(super) const fn takes_only_excess(&self, index: PathIndex) -> bool {
+        self.spared.only_excess.has(index)
+    }
+
+    /// Has paths that are not needed not be ready, neither for new data nor for what was lost.
+    /// Returns them.
+    pub(super) fn spare_paths(&mut self, views: &mut [PathView]) -> Avoided {
+        if !self.may_spare() {
+            return Avoided::default();
         }
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             let index = PathIndex::new(place);
@@ -76,9 +90,10 @@ impl Open {
         self.spared.paths
     }
 
-    /// The paths without which all that waits is in time with ease. Those stay over which a lost
-    /// packet comes soonest when it is repeated.
-    fn not_needed(&self, now: Instant, views: &[PathView]) -> Avoided {
+    /// The paths without which all that waits is in time with ease, and those of the others that take only what is too
+    /// much for nearer ones: what they lose is lost, and the nearer ones can repeat it in time. Those stay over which a
+    /// lost packet comes soonest when it is repeated.
+    fn not_needed(&mut self, now: Instant, views: &[PathView]) -> (Avoided, Avoided) {
         let mut curves = [None; Avoided::BITS];
         let mut count = 0;
         let active = views.iter().enumerate().filter(|(_, view)| view.active);
@@ -101,7 +116,20 @@ impl Open {
         for curve in curves.iter().skip(enough.unwrap_or(count)).flatten().filter(|it| it.again > NEAR * time) {
             spared.add(curve.index);
         }
-        spared
+        let (mut only_excess, mut delay) = (Avoided::default(), f64::INFINITY);
+        let is_near = |it: &&Curve| it.at_rest <= time;
+        if curves.iter().flatten().any(|it| is_near(&it)) {
+            for curve in curves.iter().flatten().filter(|it| !is_near(it) && !spared.has(it.index)) {
+                only_excess.add(curve.index);
+                delay = delay.min(curve.first);
+            }
+        }
+        if delay.is_finite() {
+            let near = || curves.iter().flatten().filter(is_near);
+            let delivered = |within: f64| near().map(|it| it.delivered(within)).sum();
+            self.queue.find_excess(now, Duration::from_secs_f64(delay.min(time)), &delivered);
+        }
+        (spared, only_excess)
     }
 
     /// What the path `index` still delivers; `None` before that is known, and while it is silent.
@@ -121,6 +149,7 @@ impl Open {
         let first = delay + queue;
         // By its own round trip, though its losses may be known sooner: acknowledgements over a quicker path make it
         // no nearer ([`NEAR`]).
-        Some(Curve { index, first, rate, again: 2.0 * first + 1.25 * round_trip })
+        let [again, at_rest] = [first, delay].map(|there| 2.0 * there + 1.25 * round_trip);
+        Some(Curve { index, first, rate, again, at_rest })
     }
 }

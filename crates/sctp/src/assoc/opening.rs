@@ -239,7 +239,14 @@ impl Intake for Opening {
     }
 
     fn prospects(&self, now: Instant) -> Outlook {
-        Outlook { now, one_way_delay: core::time::Duration::ZERO, rate: None, packet_size: None, ahead: 0 }
+        Outlook {
+            now,
+            one_way_delay: core::time::Duration::ZERO,
+            rate: None,
+            packet_size: None,
+            ahead: 0,
+            only_excess: false,
+        }
     }
 
     fn expire(&mut self, now: Instant) {

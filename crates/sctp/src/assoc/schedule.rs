@@ -66,10 +66,11 @@ impl Open {
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             view.ready = self.paths[PathIndex::new(place)].is_paced_in(now);
         }
+        self.look_at_paths(now, &views);
         let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
         self.choose(now, ready.map(|(place, _)| PathIndex::new(place)));
         let waiting = self.waiting_data();
-        let spared = self.spare_paths(now, &mut views);
+        let spared = self.spare_paths(&mut views);
         let repeat = self.path_for_repeat(now, waiting, &mut views);
         self.refused = spared;
         if repeat.is_none() && !self.ledger.has_no_repeats() {
@@ -150,7 +151,7 @@ impl Open {
             view.ready = self.suits_new(PathIndex::new(place));
         }
         let view = View { now, paths: views, waiting };
-        let mut picked = self.scheduler.pick(&view).map(PathIndex::new);
+        let mut picked = self.scheduler.pick(&view).map(PathIndex::new).or_else(|| self.path_for_excess(view.paths));
         self.lead = picked.map_or(0, |index| self.lead_over(&view, index));
         if self.lead > 0 && self.queue.peek_ahead(self.lead).is_none() {
             (picked, self.lead) = (None, 0); // It is all for quicker paths.
@@ -161,6 +162,14 @@ impl Open {
             ready.for_each(|(place, _)| self.avoided.add(PathIndex::new(place)));
         }
         picked
+    }
+
+    /// The quickest path that is ready for what is too much for nearer ones: that waits for none of them.
+    fn path_for_excess(&self, views: &[PathView]) -> Option<PathIndex> {
+        let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
+        let excess = ready.map(|(place, view)| (PathIndex::new(place), view));
+        let excess = excess.filter(|&(index, _)| self.takes_only_excess(index));
+        excess.min_by_key(|(_, view)| view.forward_delay.map(|delay| delay.mean)).map(|(index, _)| index)
     }
 
     /// Bytes of what waits that new data over the path `index` leaves to others. A queue says

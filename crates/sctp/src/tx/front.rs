@@ -77,6 +77,12 @@ impl Front {
         self.levels.iter().all(|level| level.is_carried(now, ahead, delivered))
     }
 
+    /// Finds what is too much for paths that deliver `delivered(t)` bytes within t seconds
+    /// ([`braidcast_queue::SendQueue::find_excess`]).
+    pub(crate) fn find_excess(&mut self, now: Instant, ahead: usize, delay: Duration, delivered: &dyn Fn(f64) -> f64) {
+        self.levels.iter_mut().for_each(|level| level.find_excess(now, ahead, delay, delivered));
+    }
+
     /// The rank of a message among all that are sent, where streams do not count.
     pub(crate) const fn rank(&self, tag: &Tag) -> Priority {
         Priority::new(self.method.rank(tag))

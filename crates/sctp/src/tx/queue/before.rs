@@ -5,6 +5,7 @@ use crate::api::{Priority, SendOptions};
 use crate::tx::{PathView, Prospect};
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
+use core::time::Duration;
 
 impl SendQueue {
     /// Puts a message into the queue before the streams.
@@ -52,6 +53,14 @@ impl SendQueue {
         let ahead = self.waiting_bytes - front.bytes();
         let in_time = self.peek().is_none_or(|(key, _)| self.get(key).tag().is_easy(now, ahead, delivered));
         in_time && front.is_carried(now, ahead, delivered)
+    }
+
+    /// Finds what of all that waits is too much for paths that deliver `delivered(t)` bytes within t seconds, and may
+    /// go over one of this `delay`.
+    pub(crate) fn find_excess(&mut self, now: Instant, delay: Duration, delivered: &dyn Fn(f64) -> f64) {
+        let Some(front) = &mut self.front else { return };
+        let ahead = self.waiting_bytes - front.bytes();
+        front.find_excess(now, ahead, delay, delivered);
     }
 
     /// Takes the message to send next out of that place in `front`. Returns `true` if there was one
