@@ -38,6 +38,13 @@ fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Bytes that left through the bottleneck so far.
+fn passed() -> u64 {
+    let text = run(Command::new("tc").args(["-s", "qdisc", "show", "dev", "here"]));
+    let sent = text.split_once("Sent ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+    sent.unwrap_or_else(|| panic!("no bytes in {text}"))
+}
+
 /// What a method made of the call.
 struct Outcome {
     queue: String,
@@ -65,11 +72,21 @@ fn hold(there: &There, call: &Call, queue: &str, seconds: u64, results: &Path) -
     let listen = format!("--listen {audio}/audio,{video}/video --queue {queue} --queue-length 32");
     let client = Running::start(&dir, &format!("tunnel client --to 127.0.0.1:{link} {listen} --json"));
     let client = client.wait_for("connected with");
+    let before = passed();
     let tcp = {
         let mut iperf = Command::new("iperf3");
-        iperf.args(["-c", "10.9.0.2", "-J", "-P", &TCP_FLOWS.to_string(), "-t", &seconds.to_string()]);
+        iperf.args(["-c", "10.9.0.2", "-J", "-P", &TCP_FLOWS.to_string(), "-t", &(seconds + 2).to_string()]);
         iperf.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
     };
+    // The call meets TCP that flows: one whose first packets the call's crowd out may stand still for seconds.
+    let flows = || passed() > before + u64::from(RATE) / 8;
+    for _ in 0..100 {
+        if flows() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(flows(), "TCP carries nothing");
     let (streams, on_time) = listener::hold(call, [audio, video], &exits);
     let tcp = tcp.wait_with_output().unwrap();
     let tcp: serde_json::Value = serde_json::from_slice(&tcp.stdout).expect("iperf3 -J prints JSON");
