@@ -13,8 +13,8 @@ pub use ask::{Ask, write_ask};
 pub use given_up::write_given_up;
 pub use look::{Seen, write_look, write_seen};
 pub use opening::{
-    Hello, MAX_NAME, SESSION_VERSION, Start, Welcome, Written, check_name, write_hello, write_start, write_welcome,
-    write_written,
+    Hello, MAX_NAME, SESSION_VERSION, Start, Welcome, Written, check_name, is_hello, write_hello, write_start,
+    write_welcome, write_written,
 };
 pub use packed::Packed;
 pub use unit::{Bytes, MAX_PACKETS, NULLS_PER_PACKET, Runs, UnitHeader, write_unit};

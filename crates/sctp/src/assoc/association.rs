@@ -95,6 +95,15 @@ impl Association {
         }
     }
 
+    /// The same with the first message that is `wanted`, before others that came earlier; `None` if there is
+    /// none. Ask for the same each time: a message that was not wanted once is not looked at again.
+    pub fn recv_where(&mut self, now: Instant, wanted: impl Fn(&[u8]) -> bool, buf: &mut Vec<u8>) -> Option<Received> {
+        match &mut self.life {
+            Life::Opening(_) => None,
+            Life::Open(open) => open.recv_where(now, wanted, buf),
+        }
+    }
+
     /// Streams of a lower number in `priority` go first. For messages waiting and to come; what
     /// waits in a queue keeps its place.
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {

@@ -300,8 +300,16 @@ impl Open {
     }
 
     fn recv(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Received> {
+        self.receive(now, |reassembly| reassembly.recv(buf))
+    }
+
+    fn recv_where(&mut self, now: Instant, wanted: impl Fn(&[u8]) -> bool, buf: &mut Vec<u8>) -> Option<Received> {
+        self.receive(now, |reassembly| reassembly.recv_where(wanted, buf))
+    }
+
+    fn receive(&mut self, now: Instant, take: impl FnOnce(&mut Reassembly) -> Option<Received>) -> Option<Received> {
         let before = self.receive_window();
-        let received = self.reassembly.recv(buf);
+        let received = take(&mut self.reassembly);
         if received.is_some() {
             self.journal.stats.messages_received += 1;
             self.note_window(now);

@@ -26,6 +26,11 @@ impl Buffer {
         self.bytes.len() - self.start
     }
 
+    /// What it holds.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+
     /// Adds `tail` at the end.
     pub(super) fn append(&mut self, tail: &[u8]) {
         self.bytes.extend_from_slice(tail);

@@ -54,6 +54,8 @@ pub(crate) struct Reassembly {
     ready: VecDeque<Message>,
     /// How many of `ready`, from its front, are not what [`take`](Self::take) looks for.
     looked: usize,
+    /// How many of `ready`, from its front, are not what [`recv_where`](Self::recv_where) looks for.
+    passed: usize,
     /// Streams that began anew, and the last TSN of before: what skips messages up to there is of before too.
     renumbered: BTreeMap<u16, Tsn>,
     pool: Pool,
@@ -72,6 +74,7 @@ impl Reassembly {
             waiting: BTreeMap::new(),
             ready: VecDeque::new(),
             looked: 0,
+            passed: 0,
             renumbered: BTreeMap::new(),
             pool: Pool::default(),
             buffered: 0,
@@ -191,10 +194,30 @@ impl Reassembly {
 
     /// Moves the next message into `buf`, whose old content is lost and whose storage is kept for messages to come.
     pub(crate) fn recv(&mut self, buf: &mut Vec<u8>) -> Option<Received> {
-        let message = self.ready.pop_front()?;
-        self.looked = self.looked.saturating_sub(1);
+        self.hand_out(0, buf)
+    }
+
+    /// The same with the first message that is `wanted`, before others that came earlier. It is the same `wanted` each
+    /// time: what waits is looked at once.
+    pub(crate) fn recv_where(&mut self, wanted: impl Fn(&[u8]) -> bool, buf: &mut Vec<u8>) -> Option<Received> {
+        let new = self.ready.range(self.passed..).position(|message| wanted(message.buffer.bytes()));
+        self.passed = new.map_or(self.ready.len(), |at| self.passed + at);
+        self.hand_out(self.passed, buf)
+    }
+
+    /// Takes message `place` of `ready` out of it.
+    fn remove(&mut self, place: usize) -> Option<Message> {
+        let message = self.ready.remove(place)?;
+        for looked in [&mut self.looked, &mut self.passed] {
+            *looked -= usize::from(place < *looked);
+        }
         self.buffered -= message.charge();
-        let Message { label, ppid, path, buffer, arrived: (_, whole), .. } = message;
+        Some(message)
+    }
+
+    /// Moves message `place` of `ready` into `buf`.
+    fn hand_out(&mut self, place: usize, buf: &mut Vec<u8>) -> Option<Received> {
+        let Message { label, ppid, path, buffer, arrived: (_, whole), .. } = self.remove(place)?;
         let bytes = self.pool.detach(buffer);
         self.pool.keep(mem::replace(buf, bytes));
         Some(Received { stream: label.stream, ppid, unordered: label.unordered, path, whole })
@@ -205,8 +228,7 @@ impl Reassembly {
     pub(crate) fn take(&mut self, ppid: u32) -> Option<Vec<u8>> {
         let new = self.ready.range(self.looked..).position(|message| message.ppid == ppid);
         self.looked = new.map_or(self.ready.len(), |at| self.looked + at);
-        let message = self.ready.remove(self.looked)?;
-        self.buffered -= message.charge();
+        let message = self.remove(self.looked)?;
         Some(self.pool.detach(message.buffer))
     }
 
@@ -217,7 +239,7 @@ impl Reassembly {
         for message in waiting.chain(self.ready.drain(..)) {
             self.pool.release(message.buffer);
         }
-        (self.buffered, self.looked) = (0, 0);
+        (self.buffered, self.looked, self.passed) = (0, 0, 0);
     }
 
     /// Finds the place of a fragment; `None` if its message was skipped.

@@ -23,10 +23,12 @@ const ALIVE: Duration = Duration::from_secs(1);
 /// The same where the other one is most likely the same one started anew: by its address, or by its file.
 const ALIVE_NEARBY: Duration = Duration::from_secs(2);
 const ALIVE_SAME: Duration = Duration::from_secs(4);
-/// An association whose sender has not said hello by now is none of ours.
-const NO_HELLO: Duration = Duration::from_secs(3);
-/// The same of one that looks at the network: the search for the largest packet takes some round trips.
-const LOOKING: Duration = Duration::from_secs(15);
+/// An association that has said nothing of ours by now is none of ours. A cookie or a hello that gets lost three times
+/// is sent again after 0.5, 1 and 2 s.
+const NO_HELLO: Duration = Duration::from_secs(6);
+/// The same of one that has, whose hello got lost, perhaps more than once, and of one that looks at the network: the
+/// search for the largest packet takes some round trips.
+const HELLO_COMES: Duration = Duration::from_secs(15);
 
 /// Guests that wait in line for one name.
 const MAX_IN_LINE: usize = 4;
@@ -105,8 +107,10 @@ impl Receiver {
         while place < self.guests.len() {
             let guest = &self.guests[place];
             let decision = match self.decide(now, guest) {
-                // Else it would end as if it had been played.
-                Decision::Later | Decision::Line if guest.ended => Decision::Refuse(Farewell::Busy),
+                // Else it would end as if it had been played. A hello that got lost may come after the end.
+                Decision::Later | Decision::Line if guest.ended && guest.hello.is_some() => {
+                    Decision::Refuse(Farewell::Busy)
+                }
                 decision => decision,
             };
             match decision {
@@ -140,7 +144,7 @@ impl Receiver {
             if let Some(why) = guest.foreign {
                 return Decision::Refuse(why);
             }
-            let late = now.since(guest.since) >= if guest.looks { LOOKING } else { NO_HELLO };
+            let late = now.since(guest.since) >= if guest.is_ours() { HELLO_COMES } else { NO_HELLO };
             return if late { Decision::Refuse(Farewell::NoHello) } else { Decision::Later };
         };
         if hello.session != SESSION_VERSION {

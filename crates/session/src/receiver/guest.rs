@@ -1,6 +1,6 @@
 use crate::event::Event;
 use crate::farewell::Farewell;
-use crate::wire::{Hello, Message, PPID, WireError};
+use crate::wire::{self, Hello, Message, PPID, WireError};
 use braidcast_core::{Instant, PathId};
 use braidcast_sctp::{Association, AssociationId};
 use std::net::IpAddr;
@@ -56,14 +56,21 @@ impl Guest {
         }
     }
 
-    /// Reads what has come. What is too much stays in the association, whose window closes. Counts what made no sense.
+    /// Reads what has come. What is too much stays in the association, whose window closes, but for the hello: if
+    /// that got lost it comes behind what was sent after it. Counts what made no sense.
     pub(super) fn read(&mut self, now: Instant, association: &mut Association, buf: &mut Vec<u8>) -> u64 {
         let mut malformed = 0;
         if self.addresses.is_empty() {
             self.addresses = association.paths().map(|path| path.route.remote.ip()).collect();
         }
-        while self.in_line || self.early_bytes < self.early_limit() {
-            let Some(received) = association.recv(now, buf) else { break };
+        loop {
+            let has_room = self.in_line || self.early_bytes < self.early_limit();
+            let received = match &self.hello {
+                _ if has_room => association.recv(now, buf),
+                None => association.recv_where(now, wire::is_hello, buf),
+                Some(_) => None,
+            };
+            let Some(received) = received else { break };
             if received.ppid != PPID {
                 self.foreign = Some(Farewell::NoHello);
                 continue;
@@ -90,6 +97,11 @@ impl Guest {
             }
         }
         malformed
+    }
+
+    /// Returns `true` if it has sent what only a sender of ours does.
+    pub(super) const fn is_ours(&self) -> bool {
+        self.looks || self.early_bytes > 0
     }
 
     const fn early_limit(&self) -> usize {

@@ -178,6 +178,11 @@ pub(super) fn parse_written(mut reader: Reader<'_>) -> Result<Written, WireError
     Ok(Written { offset: below_max(reader.u64()?, "offset")?, complete: flags & FLAG_FINAL != 0 })
 }
 
+/// Returns `true` if a message says that it is a [`Hello`].
+pub fn is_hello(message: &[u8]) -> bool {
+    message.starts_with(&[VERSION, HELLO])
+}
+
 /// Writes a hello into `out`, which is cleared first. The name fits: see [`check_name`].
 pub fn write_hello(out: &mut Vec<u8>, hello: &Hello) {
     out.clear();

@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
+use braidcast_media::Kind;
 use braidcast_session::{Admission, Event, Farewell, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
 use braidcast_sim::link::Loss;
 use braidcast_sim::{Duplex, LinkModel};
@@ -29,6 +30,21 @@ fn restart_sink(scene: &mut Scene, options: &ReceiverOptions) {
 fn longest_gap(sink: &Sink, from: Instant) -> Duration {
     let times: Vec<_> = sink.outputs.iter().map(|(at, _)| *at).filter(|at| *at >= from).collect();
     times.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap_or(Duration::MAX)
+}
+
+/// One hello in ten gets lost here, and takes a second to be sent again. One that got lost more than once
+/// came after three seconds, and its stream was refused for good.
+#[test]
+fn a_stream_whose_hello_gets_lost_is_let_in() {
+    let far = LinkModel { loss: Loss::Uniform(0.1), ..LinkModel::wire(20_000_000, ms(300)) };
+    for seed in 1..=40 {
+        let send = SenderOptions::default().with(|it| it.latency = ms(4_000));
+        let mut scene =
+            Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), film(8), &[far.clone()]);
+        scene.run_to_end(ms(20_000));
+        let [first, whole] = [Kind::I, Kind::P].map(|kind| scene.sink().kind(kind));
+        assert!(first.on_time + whole.on_time > 0, "seed {seed}: {first:?}, {whole:?}");
+    }
 }
 
 #[test]

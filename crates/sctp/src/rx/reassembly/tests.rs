@@ -108,6 +108,34 @@ fn what_is_asked_for_by_its_ppid_comes_out_of_turn_and_all_else_in_turn() {
 }
 
 #[test]
+fn what_is_wanted_comes_out_of_turn_beside_what_is_asked_for_by_its_ppid() {
+    const OURS: u32 = 7;
+    let mut dut = Reassembly::new(LIMITS);
+    let insert = |dut: &mut Reassembly, ssn: u16, ppid, payload| {
+        dut.insert(Fragment { ppid, ..data(ssn.into(), 0, ssn, true, true, payload) }).unwrap();
+    };
+    let mut buf = Vec::new();
+    let hello = |bytes: &[u8]| bytes.starts_with(b"hello");
+    for (ssn, payload) in [&b"a"[..], b"b", b"c"].into_iter().enumerate() {
+        insert(&mut dut, ssn as u16, 0, payload);
+    }
+    assert!(dut.recv_where(hello, &mut buf).is_none());
+    insert(&mut dut, 3, OURS, b"key");
+    insert(&mut dut, 4, 0, b"hello");
+    insert(&mut dut, 5, 0, b"d");
+    assert!(dut.recv(&mut buf).is_some() && buf == b"a");
+    assert_eq!(dut.take(OURS).as_deref(), Some(&b"key"[..]));
+    assert!(dut.recv_where(hello, &mut buf).is_some() && buf == b"hello");
+    assert!(dut.recv_where(hello, &mut buf).is_none());
+    insert(&mut dut, 6, OURS, b"key");
+    assert_eq!(dut.take(OURS).as_deref(), Some(&b"key"[..]));
+    assert_eq!(drain(&mut dut), [b"b", b"c", b"d"]);
+    assert_eq!(dut.buffered(), 0);
+    insert(&mut dut, 7, 0, b"hello again");
+    assert!(dut.recv_where(hello, &mut buf).is_some());
+}
+
+#[test]
 fn violations_are_named_and_leave_the_rest_untouched() {
     use ReassemblyError::*;
     let mut dut = Reassembly::new(LIMITS);
