@@ -39,8 +39,14 @@ fn a_stream_whose_hello_gets_lost_is_let_in() {
     let far = LinkModel { loss: Loss::Uniform(0.1), ..LinkModel::wire(20_000_000, ms(300)) };
     for seed in 1..=40 {
         let send = SenderOptions::default().with(|it| it.latency = ms(4_000));
-        let mut scene =
-            Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), film(8), &[far.clone()]);
+        let mut scene = Scene::seeded(
+            seed,
+            send.transport(),
+            send,
+            ReceiverOptions::default(),
+            film(8),
+            core::slice::from_ref(&far),
+        );
         scene.run_to_end(ms(20_000));
         let [first, whole] = [Kind::I, Kind::P].map(|kind| scene.sink().kind(kind));
         assert!(first.on_time + whole.on_time > 0, "seed {seed}: {first:?}, {whole:?}");
