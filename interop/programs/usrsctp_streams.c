@@ -92,7 +92,8 @@ int main(int argc, char **argv) {
             memset(&how, 0, sizeof how);
             how.snd_sid = info.rcv_sid;
             /* Sent first, told then: usrsctp answers a request to reset a stream in a thread of its own, and what is sent
-             * on the stream meanwhile is refused, or has a number of before the reset. */
+             * on the stream meanwhile is refused, or has a number of before the reset. Of the client's streams only 1 is
+             * reset, and those that we do not have ourselves are refused always. */
             ssize_t sent = usrsctp_sendv(sock, message, (size_t)len, NULL, 0, &how, sizeof how, SCTP_SENDV_SNDINFO, 0);
             printf("got %u %u%s\n", info.rcv_sid, info.rcv_ssn, sent < 0 && info.rcv_sid == 1 ? " failed to send" : "");
         }
