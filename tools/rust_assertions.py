@@ -189,7 +189,8 @@ def of_file(path, text):
         after = [it.text for it in tokens[i + 1 : i + 3]]
         if token.text == "#" and after[:1] == ["["]:
             attributes.append(" ".join(it.text for it in tokens[i + 2 : closing(tokens, i + 1)]))
-        elif token.text == "fn" and token.kind == "name" and after:
+        # Not the type of a function, which has no name.
+        elif token.text == "fn" and token.kind == "name" and after and after[0] != "(":
             function = after[0]
             if "test" in attributes and not any(it.startswith("ignore") for it in attributes):
                 add("#[test]", [tokens[i + 1]], token.line)
@@ -392,7 +393,7 @@ def constants(path, text):
     found, function = {}, ""
     tokens = test_parts(path, text)
     for i, token in enumerate(tokens):
-        if token.text == "fn" and i + 1 < len(tokens):
+        if token.text == "fn" and i + 1 < len(tokens) and tokens[i + 1].text != "(":
             function = tokens[i + 1].text
         if token.text not in ("const", "let") or token.kind != "name":
             continue
