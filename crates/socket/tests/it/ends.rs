@@ -227,8 +227,7 @@ fn an_end_that_was_started_anew_is_told_from_one_that_is_gone() {
             connected[which] |= *event == Event::Connected;
             connected == [true; 2]
         });
-        // Not dropped: that would tell the client.
-        std::mem::forget(killed);
+        // Not dropped before the end, as that would tell the client; nobody drives it any more.
         let mut anew = Socket::new(&protection).unwrap();
         anew.adopt(again).unwrap();
         anew.listen();
