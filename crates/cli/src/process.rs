@@ -5,7 +5,9 @@ use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_secure::SharedKey;
 use rustix::process::geteuid;
-use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -112,7 +114,12 @@ pub(crate) fn drop_privileges() -> Outcome {
         Failure::new(what, "start it as a user who has none")
     };
     let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).map_err(failed)?;
+    // Filters of system calls refuse to set any, where there may be none to drop.
+    let has = capabilities(None).map_err(failed)?;
+    if !(has.permitted | has.effective | has.inheritable).is_empty() {
+        set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+            .map_err(failed)?;
+    }
     // Kernels before 4.3 have none.
     let _unknown = clear_ambient_capability_set();
     set_no_new_privs(true).map_err(failed)
