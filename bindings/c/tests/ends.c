@@ -80,6 +80,7 @@ int main(void)
     uint64_t connection = connect_client();
     assert(braidcast_abort_with(client, connection, 9, NULL, 3) == BRAIDCAST_ERROR_ARGUMENT);
     assert(braidcast_abort_with(client, connection, 9, (const uint8_t *)"a\0\xff", 3) == BRAIDCAST_OK);
+    assert(braidcast_poll(client, 1000, &event) == 1 && event.kind == BRAIDCAST_CLOSED);
     do
         assert(braidcast_poll(server, 10000, &event) == 1);
     while (event.kind != BRAIDCAST_CLOSED);

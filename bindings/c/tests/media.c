@@ -80,7 +80,7 @@ int main(void)
     refused(braidcast_media_add_track(sender, BRAIDCAST_CODING_OPUS, 0), BRAIDCAST_ERROR_ARGUMENT, "channels");
     unit.track = 7;
     refused(braidcast_media_send(sender, &unit), BRAIDCAST_ERROR_ARGUMENT, "no track 7");
-    unit.track = video, unit.data = slice + 3;
+    unit.track = video, unit.data = slice + 3, unit.len = sizeof slice - 3;
     refused(braidcast_media_send(sender, &unit), BRAIDCAST_ERROR_SEND, "start code");
     refused(braidcast_media_send(sender, NULL), BRAIDCAST_ERROR_ARGUMENT, "null");
     braidcast_media_event small = {0};
