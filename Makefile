@@ -1,7 +1,7 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
-MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-bindings more-systems more-asan more-tsan more-miri more-formal more-siege
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz fuzz-smoke soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
+MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-recipes more-bindings more-systems more-asan more-tsan more-miri more-formal more-siege
+.PHONY: help demo test quick quick-starts recipes c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz fuzz-smoke soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -68,6 +68,7 @@ help:
 	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian; make dist-gst and dist-gst-test the same of what needs GStreamer"
 	@echo "make bindings  c-test and python-test, with clippy"
 	@echo "make quick-starts  follows each quick start of the manual word by word in a clean Debian, over networks of this machine (after make dist)"
+	@echo "make recipes  follows docs/recipes.md word by word: OBS, ffmpeg, GStreamer, VLC, SRT, RTMP, firewalls, over networks of this machine"
 	@echo "make publish-check  packs every crate as for the registry, and sends nothing (VERIFY=1 compiles each from its package)"
 	@echo "make book    the manual as HTML in target/book (mdBook)"
 	@echo "make reference  writes the manual's generated page anew"
@@ -246,6 +247,14 @@ dist-test:
 quick-starts:
 	@tools/quick-starts.py
 
+# The lines of docs/recipes.md with the programs that they name; needs root. What Debian does not have (srtla_send,
+# mediamtx) is looked for in RECIPES_PEERS.
+recipes:
+	@tools/setup.sh recipes
+	cargo build --locked --package braidcast-cli
+	cargo build --locked --manifest-path gst/Cargo.toml --package braidcast-gst-plugin --target-dir $(or $(CARGO_TARGET_DIR),target)
+	@tools/recipes.py --braidcast $(or $(CARGO_TARGET_DIR),target)/debug/braidcast --plugin $(or $(CARGO_TARGET_DIR),target)/debug/libgstbraidcast.so
+
 # The manual as HTML in target/book; needs mdBook (cargo install mdbook). Its links are checked by the tests.
 book:
 	mdbook build docs
@@ -342,6 +351,8 @@ more-encode:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory encode
 more-inputs:
 	@tools/steps.py 1200 env BRAIDCAST_ALL_INPUTS=1 cargo test --locked -p braidcast-cli --test it inputs::
+more-recipes:
+	@tools/steps.py 1200 $(MAKE) --no-print-directory recipes
 more-bindings:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory bindings
 more-systems:

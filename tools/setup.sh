@@ -113,7 +113,22 @@ look_for_packages() {
         has Xvfb || want xvfb
         [ -e /usr/share/doc/gstreamer1.0-x ] || want gstreamer1.0-x
         ;;&
-    gst | test | encode)
+    recipes)
+        has obs || want obs-studio
+        has vlc || want vlc
+        has srt-live-transmit || want srt-tools
+        has nginx || want nginx
+        [ -e /usr/lib/nginx/modules/ngx_rtmp_module.so ] || want libnginx-mod-rtmp
+        [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || want libnginx-mod-stream
+        has openssl || want openssl
+        has nft || want nftables
+        has Xvfb || want xvfb
+        has ip && has tc || want iproute2
+        [ -e /usr/share/doc/gstreamer1.0-x ] || want gstreamer1.0-x
+        [ -e /usr/lib/python3/dist-packages/gi ] || want python3-gi
+        compgen -G '/usr/lib/*/girepository-1.0/Gst-1.0.typelib' >/dev/null || want gir1.2-gstreamer-1.0
+        ;;&
+    gst | test | encode | recipes)
         # GStreamer's headers for the encoder's program and the plugin, and the elements that are
         # used; x264enc is in "ugly", decoders are libav's.
         has pkg-config || want pkg-config
@@ -196,7 +211,7 @@ look_for_rust() {
     fi
 }
 
-purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode | formal}
+purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode | recipes | formal}
 look_for_packages "$purpose"
 [ ${#packages[@]} = 0 ] || install_packages
 look_for_rust "$purpose"

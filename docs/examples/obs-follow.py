@@ -37,35 +37,54 @@ def authentication(password, salt, challenge):
     digest = lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return digest(digest(password + salt) + challenge)
 
+def connect(address, password):
+    obs = WebSocket(*address.rsplit(":", 1))
+    hello, answer = obs.receive()["d"], {"rpcVersion": 1, "eventSubscriptions": 0}
+    if "authentication" in hello: answer["authentication"] = authentication(password, **hello["authentication"])
+    obs.send(1, answer)
+    if obs.receive()["op"] != 2: raise SystemExit("OBS does not take us in")
+    return obs
+
 def request(obs, kind, **data):
-    """Whether it was done; `comment` says why not."""
+    """OBS's answer: its `requestStatus` says if it was done, and its `responseData` what was asked for."""
     obs.send(6, {"requestType": kind, "requestId": kind, "requestData": data})
     while (answer := obs.receive())["op"] != 7: pass
-    return answer["d"]["requestStatus"]
+    return answer["d"]
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--obs", default="127.0.0.1:4455", help="OBS: Tools, WebSocket Server Settings [%(default)s]")
-parser.add_argument("--rates", default="http://127.0.0.1:8081/", help="what --rate-report sse:PORT serves [%(default)s]")
-parser.add_argument("--parameter", default="AdvOut/FFVBitrate", help="of the profile: %(default)s, the custom output's (FFmpeg), or SimpleOutput/VBitrate")
-parser.add_argument("--change", type=float, default=0.1, help="a change by this share is set [%(default)s]")
-parser.add_argument("--restart", choices=["stream", "record"], help="stop and start that output for each change that is set")
-args = parser.parse_args()
-obs = WebSocket(*args.obs.rsplit(":", 1))
-category, parameter = args.parameter.split("/")
-hello, answer = obs.receive()["d"], {"rpcVersion": 1, "eventSubscriptions": 0}
-if "authentication" in hello: answer["authentication"] = authentication(os.environ.get("OBS_PASSWORD", ""), **hello["authentication"])
-obs.send(1, answer)
-if obs.receive()["op"] != 2: raise SystemExit("OBS does not take us in")
-told = 0
-for line in urllib.request.urlopen(args.rates):
-    if not line.startswith(b"data: "): continue
-    report = json.loads(line[6:])
-    # 6 % are the transport stream's own.
-    kbits = int(min(report["video_bits_per_second"], report["smoothed_bits_per_second"]) / 1060)
-    if not report["connected"] or abs(kbits - told) <= args.change * told: continue
-    status = request(obs, "SetProfileParameter", parameterCategory=category, parameterName=parameter, parameterValue=str(kbits))
-    if not status["result"]: raise SystemExit(f"OBS: {status.get('comment', status['code'])}")
-    print(f"{kbits} kbit/s", flush=True)
-    told = kbits
-    if args.restart and request(obs, "Stop" + args.restart.title())["result"]:
-        while not request(obs, "Start" + args.restart.title())["result"]: time.sleep(0.2)
+def restart(obs, output):
+    """Stops an output that runs, and starts it. OBS takes a request to start while it stops, and does nothing then: ask again."""
+    active = lambda: request(obs, f"Get{output}Status")["responseData"]["outputActive"]
+    if not request(obs, "Stop" + output)["requestStatus"]["result"]: return
+    while active(): time.sleep(0.1)
+    while not active():
+        request(obs, "Start" + output)
+        end = time.monotonic() + 2
+        while not active() and time.monotonic() < end: time.sleep(0.1)
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--obs", default="127.0.0.1:4455", help="OBS: Tools, WebSocket Server Settings [%(default)s]")
+    parser.add_argument("--rates", default="http://127.0.0.1:8081/", help="what --rate-report sse:PORT serves [%(default)s]")
+    parser.add_argument("--parameter", default="AdvOut/FFVBitrate", help="of the profile: %(default)s, the custom output's (FFmpeg), or SimpleOutput/VBitrate")
+    parser.add_argument("--change", type=float, default=0.1, help="a change by this share is set [%(default)s]")
+    parser.add_argument("--hold", type=float, default=10, help="with --restart: seconds after a change before a higher rate is set [%(default)s]")
+    parser.add_argument("--restart", choices=["stream", "record"], help="stop and start that output for each change that is set")
+    args = parser.parse_args()
+    obs = connect(args.obs, os.environ.get("OBS_PASSWORD", ""))
+    category, parameter = args.parameter.split("/")
+    told, since = 0, -args.hold
+    for line in urllib.request.urlopen(args.rates):
+        if not line.startswith(b"data: "): continue
+        report = json.loads(line[6:])
+        # 6 % are the transport stream's own.
+        kbits = int(min(report["video_bits_per_second"], report["smoothed_bits_per_second"]) / 1060)
+        if not report["connected"] or abs(kbits - told) <= args.change * told: continue
+        # OBS has crashed of restarts that followed each other within a second.
+        if args.restart and time.monotonic() < since + (args.hold if kbits > told else 3): continue
+        status = request(obs, "SetProfileParameter", parameterCategory=category, parameterName=parameter, parameterValue=str(kbits))["requestStatus"]
+        if not status["result"]: raise SystemExit(f"OBS: {status.get('comment', status['code'])}")
+        print(f"{kbits} kbit/s", flush=True)
+        told, since = kbits, time.monotonic()
+        if args.restart: restart(obs, args.restart.title())
+
+if __name__ == "__main__": main()

@@ -81,11 +81,11 @@ impl Obs {
         true
     }
 
-    /// Answers a request.
-    fn answer(&mut self, request: &Value, done: bool) {
-        let status = if done { json!({"result": true, "code": 100}) } else { json!({"result": false, "code": 500}) };
+    /// Answers a request; `active`: an output runs.
+    fn answer(&mut self, request: &Value, active: bool) {
         let (kind, id) = (&request["requestType"], &request["requestId"]);
-        self.send(7, &json!({"requestType": kind, "requestId": id, "requestStatus": status}));
+        let (status, data) = (json!({"result": true, "code": 100}), json!({"outputActive": active}));
+        self.send(7, &json!({"requestType": kind, "requestId": id, "requestStatus": status, "responseData": data}));
     }
 }
 
@@ -118,6 +118,8 @@ fn the_example_sets_the_bitrate_of_obs() {
     // What is no answer is passed over.
     obs.send(5, &json!({"eventType": "StudioModeStateChanged", "eventIntent": 1}));
     let (mut set, mut requests) = (Vec::new(), Vec::new());
+    // As OBS 29 does it: it runs for a moment after it has been stopped, and forgets what it is told then.
+    let (mut active, mut stopping, mut forgotten) = (true, 0, false);
     while let Some((op, request)) = obs.receive() {
         assert_eq!(op, 6);
         let kind = request["requestType"].as_str().unwrap().to_owned();
@@ -126,10 +128,20 @@ fn the_example_sets_the_bitrate_of_obs() {
             assert_eq!((&data["parameterCategory"], &data["parameterName"]), (&json!("AdvOut"), &json!("FFVBitrate")));
             set.push(data["parameterValue"].as_str().unwrap().parse::<u64>().unwrap());
         }
-        // Not stopped yet, at the first try.
-        let early = kind == "StartRecord" && requests.last().is_some_and(|it| it == "StopRecord");
-        obs.answer(&request, !early);
-        requests.push(kind);
+        match &*kind {
+            "StopRecord" => stopping = 2,
+            "StartRecord" if forgotten => active = true,
+            "StartRecord" => forgotten = true,
+            "GetRecordStatus" if stopping > 0 => {
+                stopping -= 1;
+                active &= stopping > 0;
+            }
+            _ => {}
+        }
+        obs.answer(&request, active);
+        if kind != "GetRecordStatus" {
+            requests.push(kind);
+        }
     }
     let ran = child.wait_with_output().unwrap();
     sender.finish().says(0, &[]);
