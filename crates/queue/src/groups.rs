@@ -17,6 +17,10 @@ const LONGEST_CUT: Duration = Duration::from_millis(200);
 /// knows when the next one does.
 const UNEVEN: f64 = 0.05;
 
+/// Before it is known how long groups are, the next one may begin at any moment after this: encoders for live streams
+/// make no shorter ones.
+const SHORTEST: Duration = Duration::from_millis(500);
+
 /// When groups of an elementary stream begin, which encoders do at even distances as a rule, and
 /// with what.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +29,7 @@ pub(crate) struct Groups {
     first: Option<First>,
     /// From the one before it to the latest one.
     length: Option<Duration>,
-    /// That is about as long as the one before took: the next will be, too.
+    /// That is about as long as the one before took, or there was none before it: the next will be, too.
     is_even: bool,
     /// Bytes of the latest one, and those of them that were left out for want of time though
     /// nothing that they need was lost.
@@ -57,7 +61,7 @@ impl Groups {
             first if frame.begins_group() => {
                 let length = first.map(|first| now.since(first.at));
                 let both = self.length.zip(length);
-                self.is_even = both.is_some_and(|(before, length)| length.abs_diff(before) <= before.mul_f64(UNEVEN));
+                self.is_even = both.is_none_or(|(before, length)| length.abs_diff(before) <= before.mul_f64(UNEVEN));
                 self.length = length;
                 self.shares = [self.left_out as f64 / self.bytes.max(1) as f64, self.shares[0]];
                 (self.bytes, self.bytes_before, self.left_out) = (0, self.bytes, 0);
@@ -88,12 +92,15 @@ impl Groups {
 
     /// Returns `true` if the first frame of the next one would be in time with ease behind what is
     /// left then of `bytes` that wait and of what is still to come of this one, where `delivered(t)`
-    /// bytes arrive within t seconds; and if nobody knows when it begins.
+    /// bytes arrive within t seconds; and if groups have no even length. In the first group a first
+    /// frame as large as this one's may come any time.
     fn is_next_carried(&self, now: Instant, bytes: usize, delivered: &dyn Fn(f64) -> f64) -> bool {
-        let (Some(first), Some(length), true) = (self.first, self.length, self.is_even) else { return true };
-        let Some(time) = first.time else { return true };
-        let next = first.at + length;
-        let to_come = self.bytes_before.saturating_sub(self.bytes);
+        let Some((first, time)) = self.first.and_then(|first| Some((first, first.time?))) else { return true };
+        let (next, to_come) = match self.length {
+            Some(length) if self.is_even => (first.at + length, self.bytes_before.saturating_sub(self.bytes)),
+            Some(_) => return true,
+            None => ((first.at + SHORTEST).max(now), 0),
+        };
         let left = ((bytes + to_come) as f64 - delivered(next.since(now).as_secs_f64())).max(0.0);
         delivered(Tag::EASE * time.as_secs_f64()) >= left + first.bytes as f64
     }

@@ -57,6 +57,34 @@ fn the_next_first_frame_is_to_be_in_time_where_groups_are_even() {
     assert!(waits([700, 1400, 1000]), "nobody knows when it begins");
 }
 
+/// Returns `true` if 10 kB are carried that come `after` ms of the last of `groups`, which begin each second with
+/// 40 kB.
+fn carries_after(groups: u64, after: u64) -> bool {
+    let mut queue = Method::ByWorth.queue(Limits::NONE);
+    for id in 0..groups {
+        let outlook = Outlook { now: Instant::from_millis(1000 * id), rate: Some(1e6), ..Outlook::default() };
+        push(&mut *queue, &outlook, frame(outlook.now, id, id, 40_000), id);
+        assert!(queue.pop(&outlook, &mut Vec::new()).is_some());
+    }
+    let now = Instant::from_millis(1000 * (groups - 1) + after);
+    let outlook = Outlook { now, rate: Some(1e6), ..Outlook::default() };
+    push(&mut *queue, &outlook, frame(now, groups, groups - 1, 10_000), groups);
+    carries(&*queue, now, 0.0, 0)
+}
+
+#[test]
+fn in_the_first_group_the_next_one_may_begin_any_time_after_half_a_second() {
+    assert!(carries_after(1, 390), "10 kB are through by then");
+    assert!(!carries_after(1, 490), "50 kB in 0.435 s");
+    assert!(!carries_after(1, 900));
+}
+
+#[test]
+fn the_second_group_is_expected_to_last_as_long_as_the_first() {
+    assert!(carries_after(2, 890));
+    assert!(!carries_after(2, 990));
+}
+
 #[test]
 fn queues_that_know_no_frames_cannot_tell() {
     for (name, method) in Method::ALL {
