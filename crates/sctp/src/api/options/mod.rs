@@ -105,7 +105,7 @@ impl Options {
     /// For live media: quick acknowledgements and timers, so that a dead path is noticed within a second.
     ///
     /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where
-    /// the clock is fine enough), SACKs after 20 ms, heartbeats each second on paths that carry
+    /// the clock is fine enough), SACKs after 20 ms over the quickest path, heartbeats each second on paths that carry
     /// nothing, each half where they do not answer, however long that lasts, and each tenth at
     /// first: no outage ends the association; queues of 60 ms at most; a first window of ten
     /// packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
@@ -122,9 +122,10 @@ impl Options {
             timers: TimerOptions {
                 rto: RtoBounds { initial: ms(500), min: ms(200), max: ms(3000) },
                 association_max_retrans: None,
+                reordering: Some(ms(15)),
                 ..TimerOptions::default()
             },
-            sack: SackOptions { delay: ms(20), ..SackOptions::default() },
+            sack: SackOptions { delay: ms(20), path: SackPath::Quickest, ..SackOptions::default() },
             congestion: CongestionOptions {
                 algorithm: Algorithm::Veno,
                 mark_response: MarkResponse::Abe,
