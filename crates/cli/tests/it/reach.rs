@@ -90,6 +90,9 @@ fn who_refuses_and_who_cannot_be_reached_is_named() {
         ip("link set other up");
         ip("addr add 10.7.0.1/24 dev plain");
         ip("link set plain up");
+        // The kernel says so a moment later; until then there is no such network.
+        let link = || Command::new("ip").args(["-oneline", "link", "show", "plain"]).output().unwrap().stdout;
+        until("plain to be up", || String::from_utf8_lossy(&link()).contains("state UP"));
         let sender = Running::start(dir, "send clip.ts --to [2001:db8::1]:9000 --via plain");
         sender.wait_for("plain has no IPv6 address").kill();
     });
