@@ -114,11 +114,10 @@ pub(crate) fn drop_privileges() -> Outcome {
         Failure::new(what, "start it as a user who has none")
     };
     let none = CapabilitySet::empty();
-    // Filters of system calls refuse to set any, where there may be none to drop.
-    let has = capabilities(None).map_err(failed)?;
-    if !(has.permitted | has.effective | has.inheritable).is_empty() {
-        set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
-            .map_err(failed)?;
+    let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    // If there is none to drop, a filter of system calls may refuse to set any.
+    if capabilities(None).map_err(failed)? != none {
+        set_capabilities(None, none).map_err(failed)?;
     }
     // Kernels before 4.3 have none.
     let _unknown = clear_ambient_capability_set();

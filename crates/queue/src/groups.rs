@@ -17,8 +17,8 @@ const LONGEST_CUT: Duration = Duration::from_millis(200);
 /// knows when the next one does.
 const UNEVEN: f64 = 0.05;
 
-/// Before it is known how long groups are, the next one may begin at any moment after this: encoders for live streams
-/// make no shorter ones.
+/// Before it is known how long groups are, the next one may begin at any moment after this. Live encoders make few that
+/// are shorter, and their length is known once the first is over.
 const SHORTEST: Duration = Duration::from_millis(500);
 
 /// When groups of an elementary stream begin, which encoders do at even distances as a rule, and

@@ -25,10 +25,10 @@ struct Bound {
 }
 
 /// The bounds: `hurt`, `hurt_much`, `loses`, `of_oracle`, as they are reached (2026-11-28: 0, 0, 0.40, 99.93; 0, 0,
-/// 0.00, 100.00; 3, 3, 29.00, 65.49; 3, 3, 51.40, 73.78), and a tenth of a point more. **Ceilings that only fall**:
-/// whoever improves the scheduler runs the test with `--nocapture`, which prints what is reached, and writes that
-/// here. Nobody writes a higher number (of `of_oracle`: a lower one). The aims are hurt 0, hurt_much 0, loses 1,
-/// of_oracle 88 and more.
+/// 0.00, 100.00; 3, 3, 29.00, 65.49; 3, 3, 51.40, 73.78), and a tenth of a point more; the last `loses` is what it was
+/// before, and a known failure. **Ceilings that only fall**: whoever improves the scheduler runs the test with
+/// `--nocapture`, which prints what is reached, and writes that here. Nobody writes a higher number (of `of_oracle`: a
+/// lower one). The aims are hurt 0, hurt_much 0, loses 1, of_oracle 88 and more.
 const BOUNDS: [Bound; 4] = [
     bound("the first of two is enough", 2, (0.45, 1.0), (0, 0, 0.5, 99.8)),
     bound("the first of three is enough", 3, (0.45, 1.0), (0, 0, 0.1, 99.9)),
@@ -68,25 +68,21 @@ fn surveyed(bound: &Bound) -> ClipSums {
 }
 
 impl Bound {
-    /// What came of its sets.
-    fn reached(&self) -> ClipSums {
+    /// What came of its sets, which is within all bounds but that of the worst set.
+    fn holds_on_the_whole(&self) -> ClipSums {
         let sums = surveyed(self);
-        let (hurt, hurt_much, loses) = (sums.hurt.sets, sums.hurt_much.sets, loses(&sums));
-        println!(
-            "{}: hurt {hurt}, hurt_much {hurt_much}, loses {loses:.2}, of_oracle {:.2}",
-            self.what, sums.of_oracle.mean
-        );
+        let (hurt, hurt_much, of_oracle) = (sums.hurt.sets, sums.hurt_much.sets, sums.of_oracle.mean);
+        let loses = loses(&sums);
+        let reached =
+            format!("{}: hurt {hurt}, hurt_much {hurt_much}, loses {loses:.2}, of_oracle {of_oracle:.2}", self.what);
+        println!("{reached}");
+        let is_within = hurt <= self.hurt && hurt_much <= self.hurt_much && of_oracle >= self.of_oracle;
+        assert!(is_within, "worse than its bound in BOUNDS:\n{reached}");
         sums
     }
 
-    fn holds_on_the_whole(&self, sums: &ClipSums) {
-        let what = self.what;
-        assert!(sums.hurt.sets <= self.hurt && sums.hurt_much.sets <= self.hurt_much, "{what}: {:?}", sums.hurt);
-        assert!(sums.of_oracle.mean >= self.of_oracle, "{what}: of_oracle {:.2}", sums.of_oracle.mean);
-    }
-
     fn holds_for_the_worst(&self, sums: &ClipSums) {
-        assert!(loses(sums) <= self.loses, "{}: loses {:.2}", self.what, loses(sums));
+        assert!(loses(sums) <= self.loses, "worse than its bound in BOUNDS:\n{}: loses {:.2}", self.what, loses(sums));
     }
 }
 
@@ -98,17 +94,14 @@ fn loses(sums: &ClipSums) -> f64 {
 #[test]
 fn one_more_link_hurts_no_more_than_it_did() {
     for bound in &BOUNDS[..3] {
-        let sums = bound.reached();
-        bound.holds_on_the_whole(&sums);
-        bound.holds_for_the_worst(&sums);
+        bound.holds_for_the_worst(&bound.holds_on_the_whole());
     }
 }
 
 #[test]
 fn a_third_link_that_is_needed_hurts_no_more_than_it_did() {
     let bound = &BOUNDS[3];
-    let sums = bound.reached();
-    bound.holds_on_the_whole(&sums);
+    let sums = bound.holds_on_the_whole();
     known_failure("P frames come 25 to 135 ms late over 0.35 Mbit/s and 120 ms, where each packet takes 32 ms", || {
         bound.holds_for_the_worst(&sums);
     });

@@ -40,7 +40,6 @@ impl EarliestDelivery {
 
     /// Until a packet that is lost on `path` is there all the same, if that is known by the quickest path, over which
     /// it goes again.
-    #[cold]
     fn again(view: &View<'_>, known_lost: Duration) -> Duration {
         let answering = view.paths.iter().filter(|it| it.active && it.silent <= SILENT && it.srtt.is_some());
         known_lost + MARGIN + answering.map(Self::delay).min().unwrap_or_default()

@@ -35,54 +35,41 @@ fn what_waits_is_to_be_in_time_with_ease() {
     assert!(!carries(&*queue, outlook.now, 0.0, 0), "all of it, not each alone");
 }
 
-#[test]
-fn the_next_first_frame_is_to_be_in_time_where_groups_are_even() {
-    // Groups of a second that begin with 40 kB; before the fourth one 10 kB of the third wait.
-    let waits = |lengths: [u64; 3]| {
-        let mut queue = Method::ByWorth.queue(Limits::NONE);
-        let (mut at, mut id) = (0, 0);
-        for length in [0].into_iter().chain(lengths) {
-            at += length;
-            let outlook = Outlook { now: Instant::from_millis(at), rate: Some(1e6), ..Outlook::default() };
-            push(&mut *queue, &outlook, frame(outlook.now, id, id, 40_000), id);
-            assert!(queue.pop(&outlook, &mut Vec::new()).is_some());
-            id += 1;
-        }
-        let now = Instant::from_millis(at + 990);
-        let outlook = Outlook { now, rate: Some(1e6), ..Outlook::default() };
-        push(&mut *queue, &outlook, frame(now, id, id - 1, 10_000), id);
-        carries(&*queue, now, 0.0, 0)
-    };
-    assert!(!waits([1000; 3]), "50 kB in 0.435 s");
-    assert!(waits([700, 1400, 1000]), "nobody knows when it begins");
-}
-
-/// Returns `true` if 10 kB are carried that come `after` ms of the last of `groups`, which begin each second with
-/// 40 kB.
-fn carries_after(groups: u64, after: u64) -> bool {
+/// Returns `true` if 10 kB are carried that come `after` ms of a group. Each group begins with 40 kB; those before it
+/// took `lengths`, ms.
+fn carries_after(lengths: &[u64], after: u64) -> bool {
     let mut queue = Method::ByWorth.queue(Limits::NONE);
-    for id in 0..groups {
-        let outlook = Outlook { now: Instant::from_millis(1000 * id), rate: Some(1e6), ..Outlook::default() };
+    let (mut at, mut id) = (0, 0);
+    for length in [0].iter().chain(lengths) {
+        at += length;
+        let outlook = Outlook { now: Instant::from_millis(at), rate: Some(1e6), ..Outlook::default() };
         push(&mut *queue, &outlook, frame(outlook.now, id, id, 40_000), id);
         assert!(queue.pop(&outlook, &mut Vec::new()).is_some());
+        id += 1;
     }
-    let now = Instant::from_millis(1000 * (groups - 1) + after);
+    let now = Instant::from_millis(at + after);
     let outlook = Outlook { now, rate: Some(1e6), ..Outlook::default() };
-    push(&mut *queue, &outlook, frame(now, groups, groups - 1, 10_000), groups);
+    push(&mut *queue, &outlook, frame(now, id, id - 1, 10_000), id);
     carries(&*queue, now, 0.0, 0)
 }
 
 #[test]
+fn the_next_first_frame_is_to_be_in_time_where_groups_are_even() {
+    assert!(!carries_after(&[1000; 3], 990), "50 kB in 0.435 s");
+    assert!(carries_after(&[700, 1400, 1000], 990), "nobody knows when it begins");
+}
+
+#[test]
 fn in_the_first_group_the_next_one_may_begin_any_time_after_half_a_second() {
-    assert!(carries_after(1, 390), "10 kB are through by then");
-    assert!(!carries_after(1, 490), "50 kB in 0.435 s");
-    assert!(!carries_after(1, 900));
+    assert!(carries_after(&[], 390), "10 kB are through by then");
+    assert!(!carries_after(&[], 490), "50 kB in 0.435 s");
+    assert!(!carries_after(&[], 900));
 }
 
 #[test]
 fn the_second_group_is_expected_to_last_as_long_as_the_first() {
-    assert!(carries_after(2, 890));
-    assert!(!carries_after(2, 990));
+    assert!(carries_after(&[1000], 890));
+    assert!(!carries_after(&[1000], 990));
 }
 
 #[test]

@@ -41,7 +41,6 @@ impl Path {
     }
 
     /// From here to the peer now, where acknowledgements come back over another path; `None`: they do not.
-    #[cold]
     pub(crate) fn measured_delay(&self) -> Option<Duration> {
         if !self.is_one_way() {
             return None;
@@ -50,7 +49,6 @@ impl Path {
     }
 
     /// The time in queues of the latest round, which smoothing hides, or the usual one if that is longer.
-    #[cold]
     fn queue_to_expect(&self) -> Duration {
         self.queued().max(self.usual_queue.unwrap_or_default())
     }
@@ -62,7 +60,6 @@ impl Path {
         if self.options.sack.path == SackPath::Quickest { self.loss_known() } else { None }
     }
 
-    #[cold]
     fn loss_known(&self) -> Option<Duration> {
         Some(self.answer()? + self.reordering())
     }

@@ -48,8 +48,8 @@ fn a_stream_whose_hello_gets_lost_is_let_in() {
             core::slice::from_ref(&far),
         );
         scene.run_to_end(ms(20_000));
-        let [first, whole] = [Kind::I, Kind::P].map(|kind| scene.sink().kind(kind));
-        assert!(first.on_time + whole.on_time > 0, "seed {seed}: {first:?}, {whole:?}");
+        let [intra, predicted] = [Kind::I, Kind::P].map(|kind| scene.sink().kind(kind));
+        assert!(intra.on_time + predicted.on_time > 0, "seed {seed}: {intra:?}, {predicted:?}");
     }
 }
 
