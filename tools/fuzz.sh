@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Fuzzes with libFuzzer for a bounded time, with the stable compiler and without cargo-fuzz.
-# tools/fuzz.sh SECONDS [TARGET...]      SECONDS for each target; all targets if none is named A
-# target that takes more than 512 MiB, or 128 MiB at once, is broken too: a bomb is a finding.
-# tools/fuzz.sh keep [TARGET...]         what was found, less what covers nothing of its own, into
-# fuzz/seeds/TARGET.tar.gz, to be committed Inputs: fuzz/seeds (committed: single files in TARGET/,
-# what earlier runs found in TARGET.tar.gz) and fuzz/corpus/TARGET (what runs here found). Fails
-# with the path of the input that broke a target; run it again with: tools/fuzz.sh replay TARGET
-# FILE
+#   tools/fuzz.sh SECONDS [TARGET...]    SECONDS for each target; all targets if none is named
+#   tools/fuzz.sh keep [TARGET...]       what was found, less what covers nothing of its own, into
+#                                        fuzz/seeds/TARGET.tar.gz, to be committed
+#   tools/fuzz.sh replay TARGET FILE     one input again
+# Inputs: fuzz/seeds (committed: single files in TARGET/, what earlier runs found in TARGET.tar.gz)
+# and fuzz/corpus/TARGET (what runs here found). A target that takes more than 512 MiB, or 128 MiB
+# at once, is broken too: a bomb is a finding. Fails with the path of the input that broke a target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,7 +28,9 @@ if [ "$seconds" = replay ]; then
     exec "$bin/${1:?TARGET}" "${2:?FILE}"
 fi
 if [ $# = 0 ]; then
-    set -- $(sed -n '/^\[\[bin\]\]/{n;s/^name = "\(.*\)"/\1/p}' fuzz/Cargo.toml)
+    for program in fuzz/src/bin/*.rs; do
+        set -- "$@" "$(basename "$program" .rs)"
+    done
 fi
 
 # The corpus of a target, with what earlier runs kept.

@@ -20,7 +20,7 @@ declare -A may=(
     [testing]=""
 )
 # These stand on top and may use all.
-top=" braidcast cli count interop "
+top=" braidcast cli count fuzz-targets interop "
 
 status=0
 crate=

@@ -1,13 +1,12 @@
 //! Any bytes as a DCCP packet: everything in it is looked at, and what was read is written back the same.
-#![no_main]
 
 use braidcast_core::Writer;
 use braidcast_dccp::wire::option::{AckVector, Ccid3Option, DataDropped};
 use braidcast_dccp::wire::{Builder, Checksum, Opt, Packet};
-use libfuzzer_sys::fuzz_target;
 use std::net::{IpAddr, Ipv4Addr};
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let ip = Checksum::Ip(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)));
     let _ = Packet::parse(bytes, ip);
     let Ok(packet) = Packet::parse(bytes, Checksum::Udp) else { return };
@@ -26,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         let again = Packet::parse(&written, checksum).expect("written whole");
         assert_eq!((again.header, again.options, again.payload), (packet.header, packet.options, packet.payload));
     }
-});
+}
 
 fn look_at(option: &Opt<'_>) {
     let mut buf = Vec::new();

@@ -6,11 +6,8 @@
 //! anew, and all that members send must arrive, once and in order. Nobody whose address is not
 //! proved may be sent more than three times what came from there. There are no more strangers than
 //! they have places. When they are gone, one more member must get in.
-#![no_main]
 
-#[path = "association/forge.rs"]
-mod forge;
-
+use crate::association::{Hints, forge};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Strangers, Writer};
 use braidcast_sctp::wire::chunk::{CookieEcho, kind};
 use braidcast_sctp::wire::param::kind as parameter;
@@ -19,8 +16,7 @@ use braidcast_sctp::{AssociationId, Endpoint, Event, Options, SecurityOptions, S
 use braidcast_secure::known::Known;
 use braidcast_secure::{Limits, Suite};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,15 +27,6 @@ const MEMBERS: usize = 3;
 const ENDLESS: usize = 20_000;
 /// What one exchange of strangers' packets may have the server hold.
 const MOST: usize = Strangers::<u32>::PLACES;
-
-/// Numbers that a forger who saw the packets would use.
-#[derive(Clone, Copy, Default)]
-pub struct Hints {
-    /// Highest TSN of its own.
-    pub peer_tsn: u32,
-    /// Highest TSN of the server.
-    pub our_tsn: u32,
-}
 
 struct Member {
     endpoint: Endpoint,
@@ -264,16 +251,16 @@ impl World {
             }
             (10..=12, Some(of)) => {
                 // Any chunks of its own.
-                let (mut chunks, hints) = (Vec::new(), Hints { peer_tsn: self.strangers[of].tsn, our_tsn: 0 });
+                let (mut chunks, hints) = (Vec::new(), Hints { peer_tsn: self.strangers[of].tsn, ..Hints::default() });
                 let (tag, address) = (self.strangers[of].peer_tag, self.strangers[of].address);
-                forge::forge(input, hints, &mut chunks)?;
+                forge(input, hints, &mut chunks)?;
                 self.strangers[of].tsn = self.strangers[of].tsn.wrapping_add(1);
                 self.deliver(address, &packet(tag, &chunks));
             }
             (13 | 14, _) => {
                 // Any chunks, as from a member or the server, in clear.
                 let (mut chunks, hints) = (Vec::new(), Hints::default());
-                forge::forge(input, hints, &mut chunks)?;
+                forge(input, hints, &mut chunks)?;
                 let (address, tags) = (self.members[who].address, self.members[who].tags);
                 let bytes = packet(tags[n & 1], &chunks);
                 if n & 2 == 0 {
@@ -326,7 +313,8 @@ impl World {
     }
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
     let mut world = World::new();
     while !input.is_empty() && world.step(&mut input).is_ok() {}
@@ -340,4 +328,4 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(member.connected, "who comes now gets in");
         assert_eq!(member.received, member.sent);
     }
-});
+}

@@ -2,22 +2,21 @@
 //!
 //! Nothing may panic or hold more than the limits say; what came or was found is not found again;
 //! and as long as nobody lied, what is found is what was sent.
-#![no_main]
 
 use braidcast_core::Rng;
 use braidcast_fec::raptorq::{self, Repair};
 use braidcast_fec::{Coefficients, Combination, DecoderLimits, LinearDecoder, PREFIX, Stats};
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 use std::collections::BTreeSet;
 
 /// Packets per input at most.
 const PACKETS: usize = 300;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
     let _ = run(&mut input);
-});
+}
 
 /// The source symbol of this number.
 fn symbol(id: u64) -> Vec<u8> {

@@ -1,10 +1,9 @@
 //! Any text as the description of a link, and as a recorded trace.
-#![no_main]
 
 use braidcast_sim::link::{Jitter, Loss, Outage, Queue, Rate, Reorder, Trace, parse};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     if let Ok(trace) = Trace::read("fuzz", bytes) {
         assert!(trace.period_millis() > 0 && !trace.millis().is_empty());
         let _ = trace.mean_bits_per_second();
@@ -22,4 +21,4 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(share) = parse::share(text) {
         assert!((0.0..=1.0).contains(&share));
     }
-});
+}

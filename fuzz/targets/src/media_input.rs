@@ -1,13 +1,12 @@
 //! Any bytes as an input whose format is to be found out, in datagrams or pieces; then through the pacer: units have
 //! each index once, over a change of format too.
-#![no_main]
 
 use braidcast_core::Instant;
 use braidcast_media::{Format, Framing, Input, Pacer};
 use core::time::Duration;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let Some((&[how, size], stream)) = bytes.split_first_chunk() else { return };
     let framing = if how & 1 == 0 { Framing::Datagrams } else { Framing::Stream(1 + usize::from(size)) };
     let mut input = Input::new(Format::Auto, framing);
@@ -37,4 +36,4 @@ fuzz_target!(|bytes: &[u8]| {
     indexes.sort_unstable();
     let count = indexes.len() as u64;
     assert!(indexes.into_iter().eq(0..count));
-});
+}

@@ -3,13 +3,11 @@
 //!
 //! Nothing may panic, no loop may go on without end. Nobody who has no place gets more bytes than it sent. What one
 //! end gets, the other one sent, unless something was forged from its own address.
-#![no_main]
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_relay::{Admission, Client, Control, Credentials, Header, Leg, OwnerSecret, Place, Relay, RelayOptions};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -138,7 +136,8 @@ fn act(world: &mut World, u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let secret = OwnerSecret([3; 16]);
     let end = |place, leg, seed| {
@@ -160,4 +159,4 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     world.pass(Duration::from_secs(100));
-});
+}

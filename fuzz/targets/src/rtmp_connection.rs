@@ -1,12 +1,10 @@
 //! Any bytes on a connection of RTMP, in pieces of any size, and what it carries as MPEG-TS: whole packets come out, no
 //! more than came in and a header for each of its units, whoever is accepted.
-#![no_main]
 
 use braidcast_core::{Instant, Rng};
 use braidcast_gateway::rtmp::{Connection, Event, Remux, Tag};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 
 fn run(u: &mut Unstructured<'_>) -> Result<()> {
     let (mut connection, mut remux) = (Connection::new(Rng::from_seed(1)), Remux::new());
@@ -44,6 +42,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let _ = run(&mut Unstructured::new(bytes));
-});
+}

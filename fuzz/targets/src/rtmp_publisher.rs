@@ -1,17 +1,16 @@
 //! Any bytes from a server that a stream is published to, and any bytes as the stream.
 //!
 //! Nothing may panic, what is said must stay bounded, and every piece must be one that our other end reads.
-#![no_main]
 
 use braidcast_core::{Instant, Rng};
 use braidcast_gateway::rtmp::{Pack, Publisher, Tag};
-use libfuzzer_sys::arbitrary::Unstructured;
-use libfuzzer_sys::fuzz_target;
+use arbitrary::Unstructured;
 
 /// What each byte that comes may have this end say, beside its own handshake and commands.
 const EACH: usize = 64;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
     let mut publisher = Publisher::new(Rng::from_seed(1), "live", "rtmp://there/live", "key");
     let mut pack = Pack::new();
@@ -45,4 +44,4 @@ fuzz_target!(|bytes: &[u8]| {
         while publisher.poll_reply().is_some() {}
     }
     publisher.finish();
-});
+}

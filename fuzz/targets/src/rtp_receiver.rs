@@ -1,12 +1,10 @@
 //! Any datagrams at any times as MPEG-TS in RTP: what comes out came in, once, in the order of its numbers, and no
 //! later than 20 ms after it could.
-#![no_main]
 
 use braidcast_core::Instant;
 use braidcast_gateway::rtp::{Header, Packet, Receiver};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 
 fn run(u: &mut Unstructured<'_>) -> Result<()> {
     let (mut rx, mut now, mut sent) = (Receiver::new(), Instant::ZERO, 0_u64);
@@ -39,6 +37,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let _ = run(&mut Unstructured::new(bytes));
-});
+}

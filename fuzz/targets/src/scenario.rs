@@ -1,13 +1,12 @@
 //! Any text as a scenario: it is good, or an error names what is wrong, and what is good can be built.
-#![no_main]
 
 use braidcast_lab::experiment::Experiment;
 use braidcast_lab::plan::{Listeners, Run};
 use braidcast_lab::{Job, Request, Scenario};
-use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     match Scenario::read("fuzz.toml", text, Path::new("/nowhere")) {
         Ok(scenario) => {
@@ -22,4 +21,4 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Err(wrong) => assert!(wrong.place.starts_with("fuzz.toml") && !wrong.what.is_empty(), "{wrong:?}"),
     }
-});
+}

@@ -2,14 +2,11 @@
 //!
 //! Nothing may panic, no loop may go on without end, every packet sent must be valid. If nothing
 //! was forged, all reliable messages must arrive, whole, once and in order.
-#![no_main]
 
-mod association;
-mod tap;
+use crate::association;
+use arbitrary::Unstructured;
 
-use libfuzzer_sys::arbitrary::Unstructured;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let _ = association::run(&mut Unstructured::new(bytes), false);
-});
+}

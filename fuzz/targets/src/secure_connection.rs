@@ -5,14 +5,11 @@
 //! Nothing may panic, no loop may go on without end, every packet sent must be valid and a record
 //! that opens, nothing may be delivered twice. If nothing was forged, the connection must still
 //! carry a message in the end, whenever keys change.
-#![no_main]
 
-mod connection;
-mod tap;
+use crate::connection;
+use arbitrary::Unstructured;
 
-use libfuzzer_sys::arbitrary::Unstructured;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let _ = connection::run(&mut Unstructured::new(bytes), true);
-});
+}

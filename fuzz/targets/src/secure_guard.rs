@@ -1,20 +1,19 @@
 //! Key messages: two guards whose messages may be changed, doubled, left out and made up, and records among them.
 //!
 //! Nothing may panic, and no record comes out that was not sealed.
-#![no_main]
 
 use braidcast_core::Instant;
 use braidcast_secure::known::{Known, METHOD};
 use braidcast_secure::{Carrier, Guard, HEADER, Limits, Offer, Role, Roles, Suite, Transcript};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 use std::sync::Arc;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
     let _ = run(&mut input);
-});
+}
 
 fn run(input: &mut Unstructured<'_>) -> Result<()> {
     let transcript = Transcript {
@@ -57,7 +56,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
                 }
             }
             _ => {
-                now = now + Duration::from_secs(u64::from(input.arbitrary::<u16>()?));
+                now += Duration::from_secs(u64::from(input.arbitrary::<u16>()?));
                 if guards.iter_mut().any(|guard| guard.handle_timeout(now).is_err()) {
                     return Ok(());
                 }

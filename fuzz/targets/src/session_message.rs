@@ -1,14 +1,13 @@
 //! Any bytes as a message of a session: what was read is written back the same.
-#![no_main]
 
 use braidcast_media::{Kind, Packets};
 use braidcast_session::wire::{
     MAX_PACKETS, Message, check_name, write_ask, write_clock, write_feedback, write_given_up, write_hello, write_look,
     write_seen, write_start, write_unit, write_welcome, write_written,
 };
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut out = Vec::new();
     match Message::parse(bytes) {
         Ok(Message::Unit { header, runs, bytes }) => {
@@ -78,4 +77,4 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Err(error) => drop(error.to_string()),
     }
-});
+}

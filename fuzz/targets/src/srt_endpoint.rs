@@ -3,13 +3,11 @@
 //!
 //! Nothing may panic, no loop may go on without end, and nothing grows without bound. While nothing was changed on its
 //! way, payloads come out in order, each once.
-#![no_main]
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_gateway::srt::{Direction, Endpoint, Options, Passphrase};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -135,7 +133,8 @@ fn act(world: &mut World, u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let Ok(kind) = u.arbitrary::<u8>() else { return };
     let passphrase = (kind & 0x31 == 0x31).then(|| Passphrase::new("correct horse".into()).expect("long enough"));
@@ -169,4 +168,4 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     world.pass(Duration::from_secs(6));
-});
+}

@@ -1,12 +1,11 @@
 //! Any bytes as packets of SRT and SRTLA, and as what is inside them: what is read is written as it was.
-#![no_main]
 
 use braidcast_gateway::srt::StreamId;
 use braidcast_gateway::srt::wire::{Ack, Control, ControlKind, Handshake, Hello, KeyMaterial, LossList, Packet};
 use braidcast_gateway::srtla;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut again = Vec::new();
     match Packet::parse(bytes) {
         Ok(Packet::Data(data)) => {
@@ -32,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         let id = StreamId::parse(text);
         assert!(id.is(text) && id.text == text);
     }
-});
+}
 
 fn inside(kind: ControlKind, body: &[u8]) {
     let mut again = Vec::new();

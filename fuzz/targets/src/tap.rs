@@ -18,13 +18,13 @@ const FIRST_EPOCH: u64 = 3;
 const KEPT: usize = 3;
 
 /// What both ends are told to do; keys change often.
-pub fn security() -> SecurityOptions {
+pub(crate) fn security() -> SecurityOptions {
     let limits = Limits { records: 150, drain: Duration::from_secs(5), ..Limits::default() };
     SecurityOptions { method: Arc::new(METHOD), limits }
 }
 
 /// Keys of a connection once both offers were seen.
-pub struct Tap {
+pub(crate) struct Tap {
     transcript: Transcript,
     /// Which end is the client of the key handshake.
     client: usize,
@@ -33,7 +33,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    pub fn new(transcript: Transcript, client: usize) -> Self {
+    pub(crate) fn new(transcript: Transcript, client: usize) -> Self {
         let mut tap = Self { transcript, client, epochs: Default::default() };
         for end in 0..2 {
             tap.begin(end, tap.keys(end, FIRST_EPOCH, client));
@@ -73,12 +73,12 @@ impl Tap {
     }
 
     /// The epoch that `end` seals in.
-    pub fn epoch(&self, end: usize) -> u64 {
+    pub(crate) fn epoch(&self, end: usize) -> u64 {
         self.epochs[end].back().map_or(FIRST_EPOCH, |(_, sealer)| sealer.epoch())
     }
 
     /// What `end` put into this record, and its epoch. `before` is what is authenticated with it, if anything is.
-    pub fn open(&mut self, end: usize, before: Option<&[u8]>, record: &[u8]) -> Option<(u64, Content, Vec<u8>)> {
+    pub(crate) fn open(&mut self, end: usize, before: Option<&[u8]>, record: &[u8]) -> Option<(u64, Content, Vec<u8>)> {
         let low_bits = u64::from(Opener::low_bits(record)?);
         let next = self.epoch(end) + 1;
         if next & 3 == low_bits {
@@ -97,7 +97,14 @@ impl Tap {
     }
 
     /// A record of `end` in `epoch`, or in its last one, with this in it.
-    pub fn seal(&mut self, end: usize, epoch: u64, before: Option<&[u8]>, content: Content, text: &[u8]) -> Vec<u8> {
+    pub(crate) fn seal(
+        &mut self,
+        end: usize,
+        epoch: u64,
+        before: Option<&[u8]>,
+        content: Content,
+        text: &[u8],
+    ) -> Vec<u8> {
         let epochs = &mut self.epochs[end];
         let place = epochs.iter().position(|(_, sealer)| sealer.epoch() == epoch).unwrap_or(epochs.len() - 1);
         let sealer = &mut epochs[place].1;

@@ -1,12 +1,11 @@
 //! Any bytes as a trace, a trace of ns-2 or a capture: what can be read of it becomes a page.
-#![no_main]
 
 use braidcast_trace::{CaptureReader, Ns2Reader, QlogReader};
 use braidcast_viz::{Exchange, Listener};
-use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let mut exchange = Exchange::default();
     if CaptureReader::recognises(bytes) {
         let Ok(mut reader) = CaptureReader::new(Cursor::new(bytes.to_vec())) else { return };
@@ -32,4 +31,4 @@ fuzz_target!(|bytes: &[u8]| {
     let page = String::from_utf8(page).expect("text");
     // Nothing ends the script elements but the page itself.
     assert_eq!(page.matches("</script>").count(), 3);
-});
+}

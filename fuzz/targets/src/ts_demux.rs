@@ -1,12 +1,11 @@
 //! Any bytes as a transport stream, in pieces: every packet found belongs to exactly one unit.
-#![no_main]
 
 use braidcast_core::Instant;
 use braidcast_media::ts::Demux;
 use core::time::Duration;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let Some((&piece, stream)) = bytes.split_first() else { return };
     let mut demux = Demux::new();
     let mut now = Instant::ZERO;
@@ -27,4 +26,4 @@ fuzz_target!(|bytes: &[u8]| {
     take(&mut demux);
     indexes.sort_unstable();
     assert!(indexes.into_iter().eq(0..demux.stats().packets));
-});
+}

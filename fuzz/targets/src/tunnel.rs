@@ -5,7 +5,6 @@
 //! Nothing may panic, no loop may go on without end, flows are bounded. While nothing was changed
 //! in flight, what comes out went in at the other end, at the port it belongs to, and comes out
 //! once; in the end the tunnel still carries a datagram.
-#![no_main]
 
 use braidcast_core::events::{EventSink, TraceEvent, Tracer};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
@@ -14,8 +13,7 @@ use braidcast_dccp::{
 };
 use braidcast_session::tunnel::{Class, FlowId, HEADER_LEN, Header, LinkId, MAX_FLOWS, Settings, Tunnel, TunnelEvent};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::{Result, Unstructured};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -258,7 +256,7 @@ impl World {
         self.ends[at].tunnel.handle_datagram(self.now, datagram);
     }
 
-    fn from_application(&mut self, at: usize, port: u8, number: u16, len: usize) {
+    fn application_sends(&mut self, at: usize, port: u8, number: u16, len: usize) {
         let route = Route::new(SocketId(ENTRANCES + u16::from(port)), application(number));
         self.ends[at].applications.insert((route.socket, route.remote));
         self.put(at, route, Origin::Entrance(port), len);
@@ -390,7 +388,7 @@ impl World {
         }
         for round in 0..200 {
             let id = self.sent.len() as u32;
-            self.from_application(CLIENT, 0, 0, 10);
+            self.application_sends(CLIENT, 0, 0, 10);
             self.settle();
             self.deliver_all();
             self.serve_wants(SERVER, usize::MAX, true);
@@ -405,7 +403,8 @@ impl World {
     }
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     if let Ok(header) = Header::parse(bytes) {
         let mut out = Vec::new();
         header.emit(&mut out);
@@ -420,7 +419,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut input = Unstructured::new(bytes);
     let _ = run(&mut input);
-});
+}
 
 fn run(input: &mut Unstructured<'_>) -> Result<()> {
     let mut world = World::new(input.arbitrary()?, input.arbitrary()?);
@@ -456,7 +455,7 @@ fn step(world: &mut World, input: &mut Unstructured<'_>) -> Result<()> {
         4 if input.ratio(1, 8)? => world.advance(Duration::from_secs(310)),
         5..=8 => {
             let (number, len) = (u16::from(input.arbitrary::<u8>()? & 7), usize::from(input.arbitrary::<u16>()?));
-            world.from_application(at, op >> 6 & 1, number, len);
+            world.application_sends(at, op >> 6 & 1, number, len);
         }
         9 | 10 => {
             let which = usize::from(input.arbitrary::<u8>()?);
@@ -485,7 +484,7 @@ fn step(world: &mut World, input: &mut Unstructured<'_>) -> Result<()> {
             let (first, count) = (input.arbitrary()?, input.arbitrary::<u16>()? % 1200);
             world.hostile_flows(first, count);
         }
-        28 if input.ratio(1, 8)? => (0..1100).for_each(|number| world.from_application(at, 0, 100 + number, 0)),
+        28 if input.ratio(1, 8)? => (0..1100).for_each(|number| world.application_sends(at, 0, 100 + number, 0)),
         29 => {
             let (index, flip) = (usize::from(input.arbitrary::<u16>()?), input.arbitrary::<u8>()?);
             if let Some((_, _, bytes)) = world.ends[at].inbox.front_mut() {

@@ -1,10 +1,8 @@
 //! Any bytes as video of each codec, in PES packets of any size: what reads access units and frame headers.
-#![no_main]
 
 use braidcast_core::Instant;
 use braidcast_media::ts::{Demux, PACKET};
 use core::time::Duration;
-use libfuzzer_sys::fuzz_target;
 
 /// Stream types, and a descriptor where private data is meant.
 const TYPES: [(u8, &[u8]); 7] =
@@ -36,7 +34,8 @@ fn table(pid: u16, table: u8, body: &[u8]) -> [u8; PACKET] {
     packet(pid, true, &[&[0], &section[..]].concat())
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Takes one input.
+pub fn fuzz(bytes: &[u8]) {
     let Some((&[which, size], stream)) = bytes.split_first_chunk() else { return };
     let (stream_type, descriptor) = TYPES[usize::from(which) % TYPES.len()];
     let pmt = [&[0xe1, 0, 0xf0, 0, stream_type, 0xe1, 0, 0xf0, descriptor.len() as u8], descriptor].concat();
@@ -63,4 +62,4 @@ fuzz_target!(|bytes: &[u8]| {
         video += if unit.pid == 0x100 { unit.packets().count() } else { 0 };
     }
     assert_eq!(video, count);
-});
+}

@@ -1,6 +1,7 @@
 //! Chunks that no honest peer would send, at numbers that matter.
 
 use super::Hints;
+use arbitrary::{Result, Unstructured};
 use braidcast_core::Writer;
 use braidcast_sctp::wire::chunk::{
     Abort, Asconf, Auth, CookieEcho, Cwr, Data, Ecne, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
@@ -8,7 +9,6 @@ use braidcast_sctp::wire::chunk::{
 };
 use braidcast_sctp::wire::param::Reconfiguration;
 use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameter, Parameters, RawChunk};
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 /// A number near `base`, or seldom any number.
 fn near(input: &mut Unstructured<'_>, base: u32) -> Result<u32> {
@@ -33,7 +33,7 @@ const KEY_MESSAGE: u32 = 4242;
 /// One as [`Known`](braidcast_secure::known::Known) has them, at a place where it may be wrong, or a control message.
 fn key_message(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let (epoch, step): (u8, u8) = (input.arbitrary()?, input.arbitrary()?);
-    let mut message = vec![epoch % 8 | epoch & 0x80, if step % 4 == 3 { 1 } else { step % 4 }];
+    let mut message = vec![(epoch % 8) | (epoch & 0x80), if step % 4 == 3 { 1 } else { step % 4 }];
     message.resize(1 + [1500, 1500, 250, 1][usize::from(step % 4)], 0);
     if let Some(word) = message.get_mut(2) {
         *word = 1 + step / 250;
@@ -72,7 +72,7 @@ fn re_config(input: &mut Unstructured<'_>, hints: Hints, length: usize, out: &mu
 }
 
 /// Appends a chunk.
-pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> Result<()> {
     let (kind, flags): (u8, u8) = (input.arbitrary()?, input.arbitrary()?);
     let length = usize::from(input.arbitrary::<u8>()?).min(input.len());
     let (mut list, mut more) = (Vec::new(), Vec::new());

@@ -4,8 +4,8 @@ mod forge;
 mod sealed;
 mod steps;
 
-pub use forge::forge;
-pub use steps::run;
+pub(crate) use forge::forge;
+pub(crate) use steps::run;
 
 use crate::tap;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
@@ -30,15 +30,15 @@ const PATHS: usize = 3;
 
 /// Numbers that a forger who saw the packets would use.
 #[derive(Clone, Copy, Default)]
-pub struct Hints {
+pub(crate) struct Hints {
     /// Highest TSN that the peer sent.
-    pub peer_tsn: u32,
+    pub(crate) peer_tsn: u32,
     /// Highest TSN that end 0 sent.
-    pub our_tsn: u32,
+    pub(crate) our_tsn: u32,
     /// The tag that a packet to end 0 must bear.
-    tag: u32,
+    pub(crate) tag: u32,
     /// Something was forged: what arrives proves nothing any more.
-    forged: bool,
+    pub(crate) forged: bool,
 }
 
 /// A packet in flight, in clear.
@@ -64,7 +64,7 @@ struct End {
     last: BTreeMap<u16, u32>,
 }
 
-pub struct World {
+pub(crate) struct World {
     now: Instant,
     ends: [End; 2],
     hints: Hints,
@@ -86,7 +86,7 @@ fn route(end: usize, path: usize) -> Route {
 }
 
 impl World {
-    pub fn new(settings: u8, protected: bool) -> Self {
+    pub(crate) fn new(settings: u8, protected: bool) -> Self {
         let base = if settings & 1 == 0 { Options::default() } else { Options::live() };
         let options = base.with(|it| {
             it.congestion.ecn = true;
@@ -145,16 +145,16 @@ impl World {
         world
     }
 
-    pub const fn client(&self) -> usize {
+    pub(crate) const fn client(&self) -> usize {
         self.client
     }
 
-    pub const fn hints(&self) -> Hints {
+    pub(crate) const fn hints(&self) -> Hints {
         self.hints
     }
 
     /// Polls both ends dry.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for at in 0..2 {
             let mut turns = 0;
             loop {
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    pub fn advance(&mut self, by: Duration) {
+    pub(crate) fn advance(&mut self, by: Duration) {
         self.now += by;
         for at in 0..2 {
             let mut turns = 0;
@@ -205,13 +205,13 @@ impl World {
         }
     }
 
-    pub fn next_timer(&mut self) {
+    pub(crate) fn next_timer(&mut self) {
         let due = self.ends.iter().filter_map(|end| end.endpoint.poll_timeout()).min();
         let by = due.map_or(Duration::ZERO, |due| due - self.now);
         self.advance(by);
     }
 
-    pub fn association(&mut self, at: usize, action: impl FnOnce(&mut Association, Instant)) {
+    pub(crate) fn association(&mut self, at: usize, action: impl FnOnce(&mut Association, Instant)) {
         let end = &mut self.ends[at];
         if let Some(association) = end.id.and_then(|id| end.endpoint.association_mut(id)) {
             action(association, self.now);
@@ -219,7 +219,7 @@ impl World {
     }
 
     /// Sends a message that holds its number, as far as it is long enough.
-    pub fn send(&mut self, at: usize, len: usize, how: SendOptions) {
+    pub(crate) fn send(&mut self, at: usize, len: usize, how: SendOptions) {
         let number = self.next_message;
         self.next_message += 1;
         let payload = payload(number, len);
@@ -232,24 +232,23 @@ impl World {
         }
     }
 
-    pub fn recv(&mut self, at: usize, most: usize) {
+    pub(crate) fn recv(&mut self, at: usize, most: usize) {
         let End { endpoint, id, expected, last, .. } = &mut self.ends[at];
         let Some(association) = id.and_then(|id| endpoint.association_mut(id)) else { return };
         let mut buf = Vec::new();
         for _ in 0..most {
             let Some(received) = association.recv(self.now, &mut buf) else { break };
             let number = received.ppid;
-            if let Some((stream, unordered, len)) = expected.remove(&number) {
-                if !self.hints.forged {
-                    assert_eq!((received.stream, received.unordered, buf.len()), (stream, unordered, len));
-                    assert!(buf == payload(number, len), "message {number} is not what was sent");
-                    // Most queues choose the order themselves.
-                    if !unordered && matches!(self.options.queue.method, None | Some(Method::Fifo | Method::FifoTimed))
-                    {
-                        let before = last.insert(stream, number);
-                        assert!(before < Some(number), "{number} after {before:?}");
-                    }
-                }
+            let Some((stream, unordered, len)) = expected.remove(&number) else { continue };
+            if self.hints.forged {
+                continue;
+            }
+            assert_eq!((received.stream, received.unordered, buf.len()), (stream, unordered, len));
+            assert!(buf == payload(number, len), "message {number} is not what was sent");
+            // Most queues choose the order themselves.
+            if !unordered && matches!(self.options.queue.method, None | Some(Method::Fifo | Method::FifoTimed)) {
+                let before = last.insert(stream, number);
+                assert!(before < Some(number), "{number} after {before:?}");
             }
         }
     }
@@ -270,12 +269,12 @@ impl World {
     }
 
     /// The way to end `at` begins to mark packets, or ceases to.
-    pub fn toggle_marking(&mut self, at: usize) {
+    pub(crate) fn toggle_marking(&mut self, at: usize) {
         self.ends[at].marking ^= true;
     }
 
     /// What is in flight now arrives.
-    pub fn deliver_all(&mut self) {
+    pub(crate) fn deliver_all(&mut self) {
         for at in 0..2 {
             for packet in core::mem::take(&mut self.ends[at].inbox) {
                 self.give(at, &packet);
@@ -284,44 +283,44 @@ impl World {
         }
     }
 
-    pub fn deliver(&mut self, at: usize, nth: usize) {
+    pub(crate) fn deliver(&mut self, at: usize, nth: usize) {
         if let Some(packet) = self.take(at, nth) {
             self.give(at, &packet);
         }
     }
 
-    pub fn drop_one(&mut self, at: usize, nth: usize) {
+    pub(crate) fn drop_one(&mut self, at: usize, nth: usize) {
         self.take(at, nth);
     }
 
-    pub fn drop_all(&mut self, at: usize) {
+    pub(crate) fn drop_all(&mut self, at: usize) {
         self.ends[at].inbox.clear();
     }
 
-    pub fn duplicate(&mut self, at: usize, nth: usize) {
+    pub(crate) fn duplicate(&mut self, at: usize, nth: usize) {
         if let Some(packet) = self.take(at, nth) {
             self.give(at, &packet);
             self.ends[at].inbox.push_back(packet);
         }
     }
 
-    pub fn join(&mut self, at: usize, path: usize) {
+    pub(crate) fn join(&mut self, at: usize, path: usize) {
         self.association(at, |association, now| {
             let _ = association.join(now, route(at, path % PATHS));
         });
     }
 
-    pub fn leave(&mut self, at: usize, path: usize) {
+    pub(crate) fn leave(&mut self, at: usize, path: usize) {
         self.association(at, |association, now| association.leave(now, route(at, path % PATHS)));
     }
 
     /// Delivers all that is under way to end 0, last first.
-    pub fn reverse(&mut self) {
+    pub(crate) fn reverse(&mut self) {
         self.ends[0].inbox.make_contiguous().reverse();
     }
 
     /// Delivers a packet to end 0 with some bytes changed and the checksum right.
-    pub fn deliver_changed(&mut self, nth: usize, changes: &[(u16, u8)]) {
+    pub(crate) fn deliver_changed(&mut self, nth: usize, changes: &[(u16, u8)]) {
         self.hints.forged = true;
         let Some(mut packet) = self.take(0, nth) else { return };
         let bytes = &mut packet.bytes;
@@ -338,7 +337,7 @@ impl World {
 
     /// Delivers a packet to end 0 that the peer never sent: protected, if the peer protects its
     /// own, but for one of two.
-    pub fn inject(&mut self, path: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn inject(&mut self, path: u8, write: impl FnOnce(&mut Vec<u8>)) {
         self.hints.forged = true;
         let mut packet = Vec::new();
         let epoch = self.spy.as_ref().filter(|_| path & 32 == 0).and_then(|spy| spy.epoch(1));
@@ -351,7 +350,7 @@ impl World {
     }
 
     /// The peer loses its state and connects anew.
-    pub fn restart(&mut self, seed: u8) {
+    pub(crate) fn restart(&mut self, seed: u8) {
         self.hints.forged = true;
         let mut endpoint =
             Endpoint::new(self.options.clone(), Rng::from_seed(u64::from(seed))).expect("options that work");
@@ -374,7 +373,7 @@ impl World {
 
     /// Lets all networks come back and all arrive; if both ends are still up then, nothing that was
     /// promised may be missing.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         for at in 0..2 {
             // Each end may have left another network.
             let left = |association: &Association| association.paths().all(|path| path.state != PathState::Active);

@@ -7,7 +7,7 @@ use braidcast_secure::{Carrier, Content, Offer, Role, Transcript};
 
 /// What both ends offered, and the keys that follow.
 #[derive(Default)]
-pub struct Spy {
+pub(crate) struct Spy {
     /// Of who sent INIT, and who that is.
     first: Option<(usize, Offer)>,
     init: Vec<u8>,
@@ -23,17 +23,17 @@ fn offer(parameters: Parameters<'_>) -> Option<Offer> {
 
 impl Spy {
     /// The epoch that `end` seals in; `None` before there are keys.
-    pub fn epoch(&self, end: usize) -> Option<u64> {
+    pub(crate) fn epoch(&self, end: usize) -> Option<u64> {
         self.tap.as_ref().map(|tap| tap.epoch(end))
     }
 
     /// Returns `true` if there was more than one association.
-    pub const fn saw_several(&self) -> bool {
+    pub(crate) const fn saw_several(&self) -> bool {
         self.several
     }
 
     /// What `end` sent, in clear, and the epoch that it was sealed in. `None` if the record cannot be opened.
-    pub fn uncover(&mut self, end: usize, datagram: &[u8]) -> Option<(Vec<u8>, Option<u64>)> {
+    pub(crate) fn uncover(&mut self, end: usize, datagram: &[u8]) -> Option<(Vec<u8>, Option<u64>)> {
         let packet = Packet::parse(datagram).expect("a valid packet");
         let raw = packet.chunks().next().expect("a chunk").expect("framed");
         if raw.kind != kind::DTLS {
@@ -69,7 +69,7 @@ impl Spy {
     }
 
     /// The packet as `end` would send it under the keys of `epoch`.
-    pub fn cover(&mut self, end: usize, epoch: Option<u64>, packet: &[u8]) -> Vec<u8> {
+    pub(crate) fn cover(&mut self, end: usize, epoch: Option<u64>, packet: &[u8]) -> Vec<u8> {
         let (Some(tap), Some(epoch)) = (&mut self.tap, epoch) else { return packet.to_vec() };
         let (header, chunks) = packet.split_at(Header::LEN);
         let record = tap.seal(end, epoch, None, Content::Application, chunks);

@@ -1,15 +1,15 @@
 //! Any sequence of calls, losses, changed packets and forged chunks.
 
 use super::{World, forge};
+use arbitrary::{Result, Unstructured};
 use braidcast_sctp::{MessagePriority, Priority, Reliability, SendOptions, StreamRequest};
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 /// Calls per input at most.
 const CALLS: usize = 400;
 
 /// `Err` only when the input is used up.
-pub fn run(input: &mut Unstructured<'_>, protected: bool) -> Result<()> {
+pub(crate) fn run(input: &mut Unstructured<'_>, protected: bool) -> Result<()> {
     let (settings, honest) = (input.arbitrary()?, input.arbitrary()?);
     let mut world = World::new(settings, protected);
     for _ in 0..CALLS {

@@ -3,6 +3,7 @@
 mod sealed;
 
 use crate::tap;
+use arbitrary::{Result, Unstructured};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::wire::{Builder, Checksum, Header, Kind, Packet, Reset, ResetCode, ServiceCode};
 use braidcast_dccp::{
@@ -10,7 +11,6 @@ use braidcast_dccp::{
     Variant,
 };
 use core::time::Duration;
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use sealed::Spy;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -267,7 +267,7 @@ impl World {
 }
 
 /// Any sequence of calls; `Err` only when the input is used up.
-pub fn run(input: &mut Unstructured<'_>, protected: bool) -> Result<()> {
+pub(crate) fn run(input: &mut Unstructured<'_>, protected: bool) -> Result<()> {
     let mut world = World::new(input.arbitrary()?, input.arbitrary()?, protected);
     world.settle();
     for _ in 0..400 {

@@ -1,9 +1,9 @@
 //! Packets of a protected connection as one with its keys sees and makes them.
 
 use crate::tap::Tap;
+use arbitrary::{Result, Unstructured};
 use braidcast_dccp::wire::{Kind, Packet, binding};
 use braidcast_secure::{Carrier, Content, Offer, Opener, Transcript};
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use std::collections::VecDeque;
 
 /// First byte of a fragment of key messages, and bytes before its own.
@@ -19,7 +19,7 @@ const CONNECTIONS: usize = 4;
 
 /// What both ends offered, and the keys that follow, of the last few connections.
 #[derive(Default)]
-pub struct Spy {
+pub(crate) struct Spy {
     offered: Option<Offer>,
     bound: [u8; 16],
     /// The last one is that of the last record.
@@ -43,7 +43,7 @@ fn authenticated(header: &[u8]) -> Vec<u8> {
 
 impl Spy {
     /// A packet that `end` sent. Returns `true` if it is in clear, if that is allowed, or opens.
-    pub fn see(&mut self, end: usize, packet: &Packet<'_>) -> bool {
+    pub(crate) fn see(&mut self, end: usize, packet: &Packet<'_>) -> bool {
         let bytes = packet.as_bytes();
         let header = &bytes[..bytes.len() - packet.payload.len()];
         match packet.header.kind {
@@ -79,7 +79,7 @@ impl Spy {
 
     /// Puts an authentic record of `end` in place of the data of the packet `bytes`, whose data are
     /// three bytes: data, or a fragment of key messages. Some packets stay as they are.
-    pub fn forge(&mut self, end: usize, bytes: &mut Vec<u8>, input: &mut Unstructured<'_>) -> Result<()> {
+    pub(crate) fn forge(&mut self, end: usize, bytes: &mut Vec<u8>, input: &mut Unstructured<'_>) -> Result<()> {
         let Some(tap) = self.taps.back_mut().filter(|_| !input.ratio(1, 8).unwrap_or(true)) else { return Ok(()) };
         let content = if input.arbitrary()? { Content::Handshake } else { Content::Application };
         let len = usize::from(input.arbitrary::<u8>()?).min(input.len());
