@@ -78,6 +78,7 @@ impl Ledger {
         debug_assert_eq!(chunk.state, ChunkState::Lost, "{tsn:?} is not to be sent");
         chunk.state = ChunkState::InFlight;
         chunk.path = Some(path);
+        chunk.first_path.get_or_insert(path);
         chunk.order = order;
         chunk.sent = now;
         chunk.repeats += u16::from(again.is_some());
