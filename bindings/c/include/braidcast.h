@@ -634,7 +634,7 @@ int braidcast_leave(struct braidcast_socket *socket, uint64_t connection, const 
 // `socket` is of braidcast_socket_new, `data` has `len` bytes, `options` is NULL or one.
 int braidcast_send(struct braidcast_socket *socket,
                    uint64_t connection,
-                   const uint8_t *data,
+                   const void *data,
                    size_t len,
                    const struct braidcast_send_options *options);
 

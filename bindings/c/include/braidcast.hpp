@@ -140,8 +140,7 @@ public:
         it.context = how.context;
         it.report = how.report;
         it.priority = how.priority;
-        const auto *bytes = reinterpret_cast<const std::uint8_t *>(message.data());
-        const int result = braidcast_send(get(), connection, bytes, message.size(), &it);
+        const int result = braidcast_send(get(), connection, message.data(), message.size(), &it);
         return result == BRAIDCAST_ERROR_FULL ? false : (check(result), true);
     }
 
