@@ -389,6 +389,11 @@ typedef struct braidcast_config {
   braidcast_log log;
   // Its first argument.
   void *log_user;
+  // A code by which redundancy is sent, for example "tetrys:10,9,200": what is lost need not be sent
+  // again if enough of the rest arrives. Every socket takes it. NULL: none is sent.
+  const char *fec;
+  // Which path the next packet takes, for example "earliest-delivery". NULL: as the profile has it.
+  const char *scheduler;
 } braidcast_config;
 
 // How to send or receive. All zero but the size is the default.

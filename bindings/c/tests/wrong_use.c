@@ -28,6 +28,14 @@ int main(void)
     assert(!braidcast_socket_new_config(&config));
     SAYS("profile 77 is unknown");
     config.profile = BRAIDCAST_PROFILE_VOICE;
+    config.fec = "much";
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("'much' is not a code");
+    config.fec = "tetrys:10,9,200";
+    config.scheduler = "best";
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("earliest-delivery");
+    config.scheduler = "earliest-delivery";
     config.authorized = nobody;
     config.authorized_count = 1;
     assert(!braidcast_socket_new_config(&config));
