@@ -11,6 +11,7 @@ In a document a fact stands between `<!-- fact NAME -->` and `<!-- /fact -->`. N
   fuzz-targets         how many fuzz targets there are
   about CRATE          what Cargo.toml says of a crate, for its README
   code FILE            the text of a file, as a block of code
+  lines FILE MOST      how many lines of code a file has, without comments and blank ones; more than MOST is an error
   const FILE NAME      the value of a constant, for example `const crates/core/src/lobby.rs STRANGERS`
 A default in a document, `--flag VALUE` followed by "the default", must be the one that `--help` names.
 """
@@ -58,6 +59,14 @@ def code(file):
     return f'\n```{language}\n{(ROOT / file).read_text().strip()}\n```\n'
 
 
+def lines(file, most):
+    text = re.sub(r'^\s*""".*?"""|/\*.*?\*/', '', (ROOT / file).read_text(), flags=re.S | re.M)
+    count = sum(1 for line in text.split('\n') if line.strip() and not line.strip().startswith(('//', '# ')))
+    if count > int(most):
+        raise KeyError(f'{file} has {count} lines of code, over {most}')
+    return str(count)
+
+
 def fact(name):
     if name == 'unsafe':
         return unsafe()
@@ -71,6 +80,8 @@ def fact(name):
         return re.search(r'^description = "(.*)"', (ROOT / 'crates' / name.split()[1] / 'Cargo.toml').read_text(), re.M).group(1)
     if name.startswith('code '):
         return code(name.split()[1])
+    if name.startswith('lines '):
+        return lines(*name.split()[1:])
     if name.startswith('const '):
         return constant(*name.split()[1:])
     raise KeyError(f'no such fact: {name}; tools/facts.py lists them')

@@ -291,7 +291,7 @@ def gstreamer():
     screen = screen_of("home", 93)
     # Without the plugin, by the commands of OBS's section. What is shown at home is counted.
     # A busy machine drops what it decodes too late for its clock.
-    udp, show = commands("GStreamer", 3)
+    udp, show = commands("GStreamer", 4)
     receiver, sender = Running("home", commands("OBS", 1)[0]), Running("field", commands("OBS")[0])
     player = Running("home", plugin + counted(show))
     do("field", source(udp), 60)
@@ -301,7 +301,7 @@ def gstreamer():
     check(rendered and rendered[-1] > 50, f"autovideosink showed {rendered[-1:]} frames")
     if not options.plugin:
         left_out.append("GStreamer's elements: no plugin (make gst-plugin, and --plugin)")
-        [page("GStreamer", number) for number in (0, 1, 2)]
+        [page("GStreamer", number) for number in (0, 1, 2, 3)]
         screen.stop()
         return
     show, send = commands("GStreamer")
@@ -323,13 +323,20 @@ def gstreamer():
         receiver.stop()
         check("Audio: opus" in do("home", "ffprobe -hide_banner show.ts 2>&1"), "audio is Opus")
         came("home", "show.ts")
+    player = Running("home", plugin + counted(commands("GStreamer", 2)[0]))
+    time.sleep(2)
+    do("field", plugin + source(camera), 60)
+    time.sleep(2)
+    stop(player)
+    rendered = [int(it) for it in re.findall(r"rendered: (\d+)", player.text())]
+    check(rendered and rendered[-1] > 50, f"uridecodebin showed {rendered[-1:]} frames")
     table = re.findall(r"^\| (`[^|]*`) \| (sink|source|both) \|", TEXT, re.M)
     for element, kinds in (("braidcastsink", ("sink", "both")), ("braidcastsrc", ("source", "both"))):
         real = set(re.findall(r"^  ([a-z-]+) +: ", do("home", plugin + f"gst-inspect-1.0 {element}"), re.M)) - {"name", "parent"}
         said = {name for names, kind in table if kind in kinds for name in re.findall(r"`([a-z-]+)`", names)}
         say(f"{element}: only in gst-inspect {sorted(real - said)}, only in the table {sorted(said - real)}")
         check(said <= real, f"{element} has all properties of the table")
-    (ROOT / "home/follow.py").write_text(page("GStreamer", 2).replace("sink.props.suggested_bitrate // 1000))", "sink.props.suggested_bitrate // 1000) or print(sink.props.suggested_bitrate, flush=True))"))
+    (ROOT / "home/follow.py").write_text(page("GStreamer", 3).replace("sink.props.suggested_bitrate // 1000))", "sink.props.suggested_bitrate // 1000) or print(sink.props.suggested_bitrate, flush=True))"))
     receiver = Running("home", "braidcast receive 9000 show.ts")
     time.sleep(1)
     example = Running("home", plugin + "exec /usr/bin/python3 follow.py")

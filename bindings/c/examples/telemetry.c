@@ -3,27 +3,24 @@
  *
  *   cc telemetry.c -lbraidcast -o telemetry
  *   ./telemetry IDENTITY SERVER_FINGERPRINT SECONDS FILE HOST:PORT[@INTERFACE]... */
+#define _DEFAULT_SOURCE
 #include <braidcast.h>
+#include <endian.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TELEMETRY = 1, FILE_CHUNK = 2, ACK = 3, COMMAND = 4, BEGIN = 5, CHUNK = 16384 };
 
 static braidcast_socket *vehicle;
 static uint64_t connection, file_size, file_sent;
-static int begun, file_goes;
+static int begun, file_goes, file;
 static unsigned sent, discarded, missed;
-static uint8_t *file;
 static const char *file_name;
-
-static void put64(uint8_t *at, uint64_t number)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)(number >> (56 - 8 * i));
-}
 
 static uint64_t now_us(clockid_t clock)
 {
@@ -36,9 +33,7 @@ static uint64_t now_us(clockid_t clock)
 static void tick(void)
 {
     static uint64_t number;
-    uint8_t body[16];
-    put64(body, ++number);
-    put64(body + 8, now_us(CLOCK_REALTIME));
+    uint64_t body[] = {htobe64(++number), htobe64(now_us(CLOCK_REALTIME))};
     braidcast_send_options how = {.size = sizeof how, .stream = 1, .unordered = 1, .deadline_ms = 200, .ppid = TELEMETRY};
     if (file_goes && braidcast_send(vehicle, connection, body, sizeof body, &how) == BRAIDCAST_OK)
         sent++;
@@ -56,29 +51,26 @@ static void tick(void)
 /* Keeps a little of the file under way; telemetry goes first. */
 static void feed(void)
 {
-    static uint8_t body[8 + CHUNK];
     size_t waiting = 0;
     braidcast_send_options how = {.size = sizeof how, .stream = 2, .priority = -3, .ppid = FILE_CHUNK};
-    while (file_goes && file_sent < file_size && braidcast_buffered(vehicle, connection, &waiting) == 0 && waiting < 65536) {
-        size_t len = file_size - file_sent < CHUNK ? file_size - file_sent : CHUNK;
-        put64(body, file_sent);
-        memcpy(body + 8, file + file_sent, len);
-        if (braidcast_send(vehicle, connection, body, 8 + len, &how) < 0)
+    while (file_goes && braidcast_buffered(vehicle, connection, &waiting) == 0 && waiting < 65536) {
+        struct { uint64_t at; uint8_t data[CHUNK]; } body = {.at = htobe64(file_sent)};
+        ssize_t len = pread(file, body.data, CHUNK, (off_t)file_sent);
+        if (len <= 0 || braidcast_send(vehicle, connection, &body, 8 + (size_t)len, &how) < 0)
             return;
-        file_sent += len;
+        file_sent += (uint64_t)len;
     }
 }
 
 static void happened(const braidcast_event *event)
 {
     static braidcast_message message = BRAIDCAST_INIT(braidcast_message);
-    uint8_t body[8 + 256];
+    struct { uint64_t size; char name[256]; } body = {.size = htobe64(file_size)};
     braidcast_send_options how = {.size = sizeof how, .stream = 2, .ppid = BEGIN};
     switch (event->kind) {
     case BRAIDCAST_CONNECTED:
-        put64(body, file_size);
-        memcpy(body + 8, file_name, strnlen(file_name, 256));
-        braidcast_send(vehicle, connection, body, 8 + strnlen(file_name, 256), &how);
+        strncpy(body.name, file_name, sizeof body.name - 1);
+        braidcast_send(vehicle, connection, &body, 8 + strlen(body.name), &how);
         break;
     case BRAIDCAST_READABLE:
         while (braidcast_recv(vehicle, connection, &message) == 1) {
@@ -86,12 +78,11 @@ static void happened(const braidcast_event *event)
                 printf("command: %.*s\n", (int)message.len, (const char *)message.data);
             if (message.ppid != ACK || message.len != 8)
                 continue;
-            uint64_t there = 0;
-            for (int i = 0; i < 8; i++)
-                there = there << 8 | message.data[i];
-            printf("the server has %lu of %lu bytes\n", (unsigned long)there, (unsigned long)file_size);
+            uint64_t there;
+            memcpy(&there, message.data, 8);
+            printf("the server has %lu of %lu bytes\n", (unsigned long)be64toh(there), (unsigned long)file_size);
             if (!file_goes++)
-                file_sent = there;
+                file_sent = be64toh(there);
         }
         break;
     case BRAIDCAST_DISCARDED: discarded++; break;
@@ -105,11 +96,10 @@ static void happened(const braidcast_event *event)
 
 int main(int argc, char **argv)
 {
-    FILE *in = argc < 6 ? NULL : fopen(file_name = argv[4], "rb");
-    if (!in || !(file = malloc(1 << 24)))
-        return 2;
+    if (argc < 6 || (file = open(file_name = argv[4], O_RDONLY)) < 0)
+        return fprintf(stderr, "telemetry IDENTITY SERVER_FINGERPRINT SECONDS FILE HOST:PORT[@INTERFACE]...\n"), 2;
+    file_size = (uint64_t)lseek(file, 0, SEEK_END);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    file_size = fread(file, 1, 1 << 24, in);
     braidcast_config config = {.size = sizeof config, .identity = argv[1], .longest_silence_ms = 3000};
     config.authorized = (const char *const *)&argv[2];
     config.authorized_count = 1;
@@ -140,6 +130,5 @@ int main(int argc, char **argv)
     }
     printf("ended in good order: %d\n", braidcast_close(vehicle, 5000));
     braidcast_socket_free(vehicle);
-    free(file);
-    return fclose(in);
+    return close(file);
 }

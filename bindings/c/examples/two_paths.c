@@ -70,7 +70,7 @@ int main(void)
             while (sent < 10) {
                 char text[32];
                 int len = snprintf(text, sizeof text, "message %d", ++sent);
-                must(braidcast_send(client, connection, (const uint8_t *)text, len, &options), "send");
+                must(braidcast_send(client, connection, text, len, &options), "send");
             }
             continue; /* it leaves in the next braidcast_poll */
         }

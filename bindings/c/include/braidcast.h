@@ -389,6 +389,11 @@ typedef struct braidcast_config {
   braidcast_log log;
   // Its first argument.
   void *log_user;
+  // A code by which redundancy is sent, for example "tetrys:10,9,200": what is lost need not be sent
+  // again if enough of the rest arrives. Every socket takes it. NULL: none is sent.
+  const char *fec;
+  // Which path the next packet takes, for example "earliest-delivery". NULL: as the profile has it.
+  const char *scheduler;
 } braidcast_config;
 
 // How to send or receive. All zero but the size is the default.
@@ -634,7 +639,7 @@ int braidcast_leave(struct braidcast_socket *socket, uint64_t connection, const 
 // `socket` is of braidcast_socket_new, `data` has `len` bytes, `options` is NULL or one.
 int braidcast_send(struct braidcast_socket *socket,
                    uint64_t connection,
-                   const uint8_t *data,
+                   const void *data,
                    size_t len,
                    const struct braidcast_send_options *options);
 

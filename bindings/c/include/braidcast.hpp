@@ -44,6 +44,9 @@ struct Config {
     int profile = BRAIDCAST_PROFILE_LIVE;
     bool plain = false;
     std::chrono::milliseconds longest_silence{0};
+    /* A code by which redundancy is sent, and which path the next packet takes. Empty: none, and as the profile has it. */
+    std::string fec;
+    std::string scheduler;
 };
 
 /* A path: "HOST:PORT", and the interface or local address that it leaves through. */
@@ -104,6 +107,8 @@ public:
         it.flags = config.plain ? BRAIDCAST_PLAIN : 0;
         it.profile = config.profile;
         it.longest_silence_ms = static_cast<std::uint32_t>(config.longest_silence.count());
+        it.fec = config.fec.empty() ? nullptr : config.fec.c_str();
+        it.scheduler = config.scheduler.empty() ? nullptr : config.scheduler.c_str();
         socket_.reset(braidcast_socket_new_config(&it));
         if (!socket_)
             throw Error(BRAIDCAST_ERROR_ARGUMENT);
@@ -140,8 +145,7 @@ public:
         it.context = how.context;
         it.report = how.report;
         it.priority = how.priority;
-        const auto *bytes = reinterpret_cast<const std::uint8_t *>(message.data());
-        const int result = braidcast_send(get(), connection, bytes, message.size(), &it);
+        const int result = braidcast_send(get(), connection, message.data(), message.size(), &it);
         return result == BRAIDCAST_ERROR_FULL ? false : (check(result), true);
     }
 

@@ -53,6 +53,11 @@ pub struct BraidcastConfig {
     pub log: BraidcastLog,
     /// Its first argument.
     pub log_user: *mut c_void,
+    /// A code by which redundancy is sent, for example "tetrys:10,9,200": what is lost need not be sent
+    /// again if enough of the rest arrives. Every socket takes it. NULL: none is sent.
+    pub fec: *const c_char,
+    /// Which path the next packet takes, for example "earliest-delivery". NULL: as the profile has it.
+    pub scheduler: *const c_char,
 }
 
 impl Default for BraidcastConfig {
@@ -70,6 +75,8 @@ impl Default for BraidcastConfig {
             receive_buffer: 0,
             log: None,
             log_user: std::ptr::null_mut(),
+            fec: std::ptr::null(),
+            scheduler: std::ptr::null(),
         }
     }
 }
@@ -122,6 +129,15 @@ pub unsafe extern "C" fn braidcast_socket_new_config(config: *const BraidcastCon
         let mut builder = Socket::builder().profile(profile).protection(protection);
         if config.longest_silence_ms > 0 {
             builder = builder.longest_silence(Some(Duration::from_millis(config.longest_silence_ms.into())));
+        }
+        // SAFETY: the caller's.
+        let (fec, scheduler) =
+            unsafe { (text::optional(config.fec, "fec")?, text::optional(config.scheduler, "scheduler")?) };
+        if let Some(code) = fec {
+            builder = builder.fec(code.parse().or_else(|why: String| fail(BRAIDCAST_ERROR_ARGUMENT, why))?);
+        }
+        if let Some(name) = scheduler {
+            builder = builder.scheduler(name.parse().or_else(|why| fail(BRAIDCAST_ERROR_ARGUMENT, format!("{why}")))?);
         }
         builder = builder.options(|it| {
             for (wanted, limit) in [

@@ -15,7 +15,7 @@ mod types;
 
 use braidcast_socket::{CloseReason, ConnectionId, Event, Path, SendOptions, SharedSocket};
 use error::{check, fail, guard};
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn braidcast_leave(socket: *mut BraidcastSocket, connectio
 pub unsafe extern "C" fn braidcast_send(
     socket: *mut BraidcastSocket,
     connection: u64,
-    data: *const u8,
+    data: *const c_void,
     len: usize,
     options: *const BraidcastSendOptions,
 ) -> c_int {
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn braidcast_send(
             return null();
         }
         // SAFETY: the caller's.
-        let (message, given) = unsafe { (std::slice::from_raw_parts(data, len), get(options)?) };
+        let (message, given) = unsafe { (std::slice::from_raw_parts(data.cast::<u8>(), len), get(options)?) };
         let how = SendOptions::new().stream(given.stream).ppid(given.ppid).context(given.context);
         let mut how = how.priority(given.priority);
         how.unordered = given.unordered != 0;

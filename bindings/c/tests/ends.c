@@ -30,8 +30,8 @@ static uint64_t connect_client(void)
 static void abort_with(const char *reason, size_t told)
 {
     uint64_t connection = connect_client();
-    assert(braidcast_send(client, connection, (const uint8_t *)"one", 3, NULL) == BRAIDCAST_OK);
-    assert(braidcast_send(client, connection, (const uint8_t *)"two", 3, NULL) == BRAIDCAST_OK);
+    assert(braidcast_send(client, connection, "one", 3, NULL) == BRAIDCAST_OK);
+    assert(braidcast_send(client, connection, "two", 3, NULL) == BRAIDCAST_OK);
     while (braidcast_poll(client, 0, &event) == 1) {
     }
     assert(braidcast_abort(client, connection, 7, reason) == BRAIDCAST_OK);
@@ -47,7 +47,7 @@ static void abort_with(const char *reason, size_t told)
     assert(event.code == 7 && strlen(event.text) == told && !strncmp(event.text, reason, told));
     assert(event.len == told && !memcmp(event.data, reason, told));
     /* The socket is as good as before. */
-    assert(braidcast_send(client, connection, (const uint8_t *)"x", 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
+    assert(braidcast_send(client, connection, "x", 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
 }
 
 static void *poll_for_ever(void *unused)
@@ -100,7 +100,7 @@ int main(void)
     braidcast_send_options how = {.size = sizeof how, .report = 1, .context = 7, .priority = 2};
     time_t began = time(NULL);
     for (int sent = 0; sent < 50; sent++) {
-        assert(braidcast_send(client, connection, (const uint8_t *)"from another thread", 19, &how) == BRAIDCAST_OK);
+        assert(braidcast_send(client, connection, "from another thread", 19, &how) == BRAIDCAST_OK);
         int got = 0;
         while (!got) {
             assert(braidcast_poll(server, 10000, &event) == 1);

@@ -28,6 +28,14 @@ int main(void)
     assert(!braidcast_socket_new_config(&config));
     SAYS("profile 77 is unknown");
     config.profile = BRAIDCAST_PROFILE_VOICE;
+    config.fec = "much";
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("'much' is not a code");
+    config.fec = "tetrys:10,9,200";
+    config.scheduler = "best";
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("earliest-delivery");
+    config.scheduler = "earliest-delivery";
     config.authorized = nobody;
     config.authorized_count = 1;
     assert(!braidcast_socket_new_config(&config));
@@ -73,7 +81,7 @@ int main(void)
     assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_ERROR_ARGUMENT);
     SAYS("remote is NULL");
 
-    assert(braidcast_send(it, 5, (const uint8_t *)"x", 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
+    assert(braidcast_send(it, 5, "x", 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
     SAYS("there is no connection 5");
     assert(braidcast_send(it, 5, NULL, 1, NULL) == BRAIDCAST_ERROR_ARGUMENT);
     assert(braidcast_recv(it, 5, &message) == BRAIDCAST_ERROR_NO_CONNECTION);
@@ -94,7 +102,7 @@ int main(void)
     SAYS("without an identity");
     path.remote = "127.0.0.1:9";
     assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_OK);
-    assert(braidcast_send(it, connection, (const uint8_t *)"", 0, NULL) == BRAIDCAST_ERROR_SEND);
+    assert(braidcast_send(it, connection, "", 0, NULL) == BRAIDCAST_ERROR_SEND);
     SAYS("at least one byte");
     static uint8_t much[1 << 16];
     int code = BRAIDCAST_OK;

@@ -264,10 +264,15 @@ impl Sender {
     /// happened. Raises NoConnection after "ended".
     #[pyo3(signature = (timeout=None))]
     fn poll(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<MediaEvent>> {
-        wait(py, timeout, |slice| {
-            let sender = self.get()?;
-            Ok(py.detach(|| sender.poll(Some(slice))).map_err(raised)?.map(of_sender))
-        })
+        wait(
+            py,
+            timeout,
+            || Ok(self.get()?.interrupts()),
+            |slice| {
+                let sender = self.get()?;
+                Ok(py.detach(|| sender.poll(Some(slice))).map_err(raised)?.map(of_sender))
+            },
+        )
     }
 
     /// The stream has ended: waits for at most timeout seconds until what is not too late has
@@ -382,10 +387,15 @@ impl Receiver {
     /// happened. Raises NoConnection once it has stopped and all was handed out.
     #[pyo3(signature = (timeout=None))]
     fn poll(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<MediaEvent>> {
-        wait(py, timeout, |slice| {
-            let receiver = self.get()?;
-            Ok(py.detach(|| receiver.poll(Some(slice))).map_err(raised)?.map(of_receiver))
-        })
+        wait(
+            py,
+            timeout,
+            || Ok(self.get()?.interrupts()),
+            |slice| {
+                let receiver = self.get()?;
+                Ok(py.detach(|| receiver.poll(Some(slice))).map_err(raised)?.map(of_receiver))
+            },
+        )
     }
 
     /// What has come of a stream, a dict as --json of `braidcast receive` has it.
@@ -479,15 +489,18 @@ fn seconds(name: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
 fn wait(
     py: Python<'_>,
     timeout: Option<f64>,
+    interrupts: impl Fn() -> PyResult<u64>,
     poll: impl Fn(Duration) -> PyResult<Option<MediaEvent>>,
 ) -> PyResult<Option<MediaEvent>> {
     let end = seconds("timeout", timeout)?.map(|it| Instant::now() + it);
+    let before = interrupts()?;
     loop {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         let (slice, began) = (left.map_or(SLICE, |left| left.min(SLICE)), Instant::now());
         let event = poll(slice)?;
-        // What ends before its time is interrupted.
-        if event.is_some() || left.is_some_and(|left| left <= slice) || began.elapsed() < slice {
+        // What ends before its time was interrupted before it began; at its end both may come together.
+        let interrupted = began.elapsed() < slice || interrupts()? != before;
+        if event.is_some() || left.is_some_and(|left| left <= slice) || interrupted {
             return Ok(event);
         }
         py.check_signals()?;

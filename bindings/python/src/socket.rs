@@ -20,7 +20,9 @@ pub(crate) const SLICE: Duration = Duration::from_millis(100);
 /// end's own, which is made if it is not there; authorized, fingerprints of those who are let in, or
 /// None for anybody. Without either it is encrypted, with anybody; plain=True encrypts nothing.
 /// profile: "live", "bulk" or "voice". longest_silence: after how many seconds of silence a
-/// connection ends. All that is to leave and to come does so within poll.
+/// connection ends. fec: a code by which redundancy is sent, for example "tetrys:10,9,200".
+/// scheduler: which path the next packet takes, for example "earliest-delivery". All that is to
+/// leave and to come does so within poll.
 ///
 /// Several threads may use a socket: a call goes before a thread that waits in poll. As a context
 /// manager it closes all connections at the end of the block, in good order, or aborts them if
@@ -92,7 +94,7 @@ impl Event {
 #[pymethods]
 impl Socket {
     #[new]
-    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0))]
+    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0, fec=None, scheduler=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
@@ -102,6 +104,8 @@ impl Socket {
         authorized: Option<Vec<String>>,
         profile: &str,
         longest_silence: f64,
+        fec: Option<&str>,
+        scheduler: Option<&str>,
     ) -> PyResult<Self> {
         let keys = Keys::new(key, plain, identity, authorized)?;
         let profile = match profile {
@@ -111,9 +115,18 @@ impl Socket {
             other => return Err(Misuse::new_err(format!("profile is {other:?}; give 'live', 'bulk' or 'voice'"))),
         };
         let silence = duration("longest_silence", longest_silence)?;
+        let fec = fec.map(|code| code.parse().map_err(|why: String| Misuse::new_err(why))).transpose()?;
+        let scheduler =
+            scheduler.map(|name| name.parse().map_err(|why| Misuse::new_err(format!("{why}")))).transpose()?;
         // A passphrase takes a quarter of a second.
         let socket = py.detach(|| {
-            let builder = braidcast_socket::Socket::builder().profile(profile).longest_silence(Some(silence));
+            let mut builder = braidcast_socket::Socket::builder().profile(profile).longest_silence(Some(silence));
+            if let Some(code) = fec {
+                builder = builder.fec(code);
+            }
+            if let Some(kind) = scheduler {
+                builder = builder.scheduler(kind);
+            }
             builder.protection(keys.protection()?).build().and_then(SharedSocket::new)
         });
         Ok(Self { socket: socket.map_err(exception)? })
@@ -193,7 +206,8 @@ impl Socket {
     }
 
     /// Takes a message to be sent; it leaves in the next poll. deadline: seconds from now after
-    /// which it is discarded. Raises BlockingIOError if there is no room: wait for "writable".
+    /// which it is neither sent nor repeated; what has left may still come later if the delay grows
+    /// meanwhile. Raises BlockingIOError if there is no room: wait for "writable".
     #[pyo3(signature = (connection, data, *, stream=0, unordered=false, deadline=None, max_retransmissions=None, ppid=0, context=0, report=false, priority=0))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn send(

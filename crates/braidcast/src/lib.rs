@@ -30,6 +30,7 @@
 //! - [`SharedSocket`] is for several threads.
 //! - With the feature `tokio`, `AsyncSocket` and `Connection` are for tasks.
 //! - With the feature `media`, `media::MediaSender` and `media::MediaReceiver` carry live video and audio.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// Live media: a transport stream, or access units, in at one end and out on time at the other.
 #[cfg(feature = "media")]

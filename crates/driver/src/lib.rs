@@ -5,6 +5,7 @@
 //! [`Machine`](braidcast_core::Machine); [`Links`] are its sockets on interfaces that come and go.
 //! This is the only crate that makes system calls or reads the real clock. It does so through safe
 //! libraries if they have the call. It needs Linux (epoll, timerfd, netlink).
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "tokio")]
 mod async_driver;

@@ -57,6 +57,7 @@
 //!     sender.send(AccessUnit::new(video, at, encode(report.next_frame_bits)))
 //! }
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
 mod port;

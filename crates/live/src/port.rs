@@ -275,6 +275,11 @@ impl<C: Weight + Send + 'static, E: Weight + Send + 'static> Port<C, E> {
         self.changed.notify_all();
     }
 
+    /// How often [`interrupt`](Self::interrupt) was called.
+    pub(crate) fn interrupts(&self) -> u64 {
+        self.state().interrupts
+    }
+
     /// Waits for the next event. Dropping the future loses none.
     ///
     /// # Errors

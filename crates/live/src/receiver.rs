@@ -270,6 +270,12 @@ impl MediaReceiver {
         self.0.port.interrupt();
     }
 
+    /// How often [`interrupt`](Self::interrupt) was called. By it a program that waits in short
+    /// slices knows an interrupt from the end of a slice.
+    pub fn interrupts(&self) -> u64 {
+        self.0.port.interrupts()
+    }
+
     /// What has come of a stream: units by their kinds and what became of them, and the paths.
     ///
     /// # Errors

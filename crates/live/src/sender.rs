@@ -300,6 +300,12 @@ impl MediaSender {
         self.0.port.interrupt();
     }
 
+    /// How often [`interrupt`](Self::interrupt) was called. By it a program that waits in short
+    /// slices knows an interrupt from the end of a slice.
+    pub fn interrupts(&self) -> u64 {
+        self.0.port.interrupts()
+    }
+
     /// The stream has ended. Waits for at most `timeout` until what is not too late has arrived, and the end. Returns
     /// `false` if that was not so by then; [`SenderEvent::Ended`] may still follow.
     ///

@@ -115,6 +115,11 @@ impl RateGuide {
         (self.rate, self.smoothed) = (limits.clamp(self.rate), limits.clamp(self.smoothed));
     }
 
+    /// Frames have to be at the other end so long after they began, from now on.
+    pub const fn set_latency(&mut self, latency: Duration) {
+        self.latency = latency;
+    }
+
     /// A unit of `bytes` came in, `age` after its first packet. Look at the paths before, if that
     /// [is due](Self::is_due).
     pub fn on_unit(&mut self, now: Instant, bytes: usize, is_video: bool, age: Duration) {

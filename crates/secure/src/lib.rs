@@ -10,6 +10,7 @@
 //! servers whose keys a user has seen; nothing else here does I/O.
 //!
 //! [`Secret`] is a shared secret as people keep it: words, a short string or a passphrase.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "tls")]
 pub mod aws;

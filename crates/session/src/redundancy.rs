@@ -116,6 +116,11 @@ impl Chooser {
         Self { deadline, age, auto, next, measured: false, looks: BTreeMap::new() }
     }
 
+    /// Packets are of use so long from now on.
+    pub(crate) const fn set_deadline(&mut self, deadline: Duration) {
+        self.deadline = Some(deadline);
+    }
+
     /// The code in use.
     pub(crate) const fn code(&self) -> Option<Code> {
         self.auto.chosen()

@@ -1,6 +1,6 @@
 use crate::socket::usual_options;
 use crate::{Error, Identity, Protection, Socket, Trust};
-use braidcast_sctp::Options;
+use braidcast_sctp::{Code, Options, SchedulerKind};
 use std::time::Duration;
 
 /// What a socket is for. It sets how the transport works; limits and protection stay as they are.
@@ -56,7 +56,8 @@ impl SocketBuilder {
         Self { protection: Protection::default(), options: Profile::default().options() }
     }
 
-    /// What it is for. Call it before [`options`](Self::options), whose changes it would undo.
+    /// What it is for. Call it before [`fec`](Self::fec), [`scheduler`](Self::scheduler) and
+    /// [`options`](Self::options), whose changes it would undo.
     pub fn profile(mut self, profile: Profile) -> Self {
         let (limits, silence) = (self.options.limits, self.options.timers.give_up);
         self.options = profile.options();
@@ -84,6 +85,18 @@ impl SocketBuilder {
     /// `None`: for ever. Default [`Socket::LONGEST_SILENCE`].
     pub fn longest_silence(self, limit: Option<Duration>) -> Self {
         self.options(|it| it.timers.give_up = limit)
+    }
+
+    /// Sends redundancy by this code, for example `"tetrys:10,9,200".parse()`: what is lost need not
+    /// be sent again if enough of the rest arrives. It is taken by every socket. Default: none is sent.
+    pub fn fec(self, code: Code) -> Self {
+        self.options(|it| it.redundancy.fec = Some(code))
+    }
+
+    /// Which path the next packet takes, for example `"earliest-delivery".parse()`. Default: as the
+    /// [`profile`](Self::profile) has it.
+    pub fn scheduler(self, scheduler: SchedulerKind) -> Self {
+        self.options(|it| it.paths.scheduler = scheduler)
     }
 
     /// Bytes of messages that each connection holds at most, to be sent and to be received, 1500

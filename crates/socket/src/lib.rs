@@ -67,6 +67,7 @@
 //!     socket.send(connection, &encode(report.next_frame_bits), &how)
 //! }
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod builder;
 mod error;
@@ -97,5 +98,8 @@ pub use tasks::{AsyncSocket, Connection, Message};
 
 pub use braidcast_core::Instant;
 pub use braidcast_driver::{BindError, LinksError, Target, Via, Waker};
-pub use braidcast_sctp::{ConnectError, JoinError, Misuse, Options, RateLimits, RateOptions, RateReport, SendError};
+pub use braidcast_sctp::{
+    Code as FecCode, ConnectError, JoinError, Misuse, Options, RateLimits, RateOptions, RateReport, SchedulerKind,
+    SendError,
+};
 pub use braidcast_secure::{Fingerprint, Insecurity, SecretError};

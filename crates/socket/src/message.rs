@@ -23,7 +23,8 @@ pub struct SendOptions {
     pub unordered: bool,
     /// How long after now it must be at the other end. What would be later, by the delay of the
     /// quickest path, is neither sent nor repeated: [`Event::Discarded`](crate::Event::Discarded).
-    /// `None`: it is never too late.
+    /// What has left may still come later if the delay grows meanwhile: a program for which that
+    /// matters puts a time into the message. `None`: it is never too late.
     pub deadline: Option<Duration>,
     /// Maximum number of retransmissions (RFC 7496 §3.1). `None`: no limit.
     pub max_retransmissions: Option<u16>,

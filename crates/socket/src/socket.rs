@@ -515,6 +515,7 @@ pub(crate) fn usual_options(mut options: Options) -> Options {
     // The handshake goes over all networks at once: the first that works does it.
     options.timers.open_over_all = Some(Duration::from_secs(1));
     options.timers.give_up = Some(Socket::LONGEST_SILENCE);
+    options.redundancy.fec_receive = true;
     options
 }
 

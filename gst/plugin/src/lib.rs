@@ -10,6 +10,7 @@
 //! of the pipeline in gstreamer-rs, those of the threads in [`thread`].
 
 mod failure;
+mod hub;
 mod places;
 mod properties;
 mod protection;
@@ -17,8 +18,10 @@ mod receiving;
 mod sending;
 mod sink;
 mod source;
+mod state;
 mod stats;
 mod thread;
+mod uri;
 
 use gstreamer as gst;
 use gstreamer::glib;

@@ -25,6 +25,17 @@ pub(crate) fn flag(name: &str, blurb: &str, default: bool) -> glib::ParamSpec {
     glib::ParamSpecBoolean::builder(name).nick(name).blurb(blurb).default_value(default).mutable_ready().build()
 }
 
+/// A number that can be changed while the pipeline plays.
+pub(crate) fn live_number(name: &str, blurb: &str, default: u32, limits: RangeInclusive<u32>) -> glib::ParamSpec {
+    let it = glib::ParamSpecUInt::builder(name).nick(name).blurb(blurb).default_value(default);
+    it.minimum(*limits.start()).maximum(*limits.end()).mutable_playing().build()
+}
+
+/// A text that can be changed while the pipeline plays.
+pub(crate) fn live_text(name: &str, blurb: &str) -> glib::ParamSpec {
+    glib::ParamSpecString::builder(name).nick(name).blurb(blurb).mutable_playing().build()
+}
+
 /// A number that the element reports.
 pub(crate) fn told(name: &str, blurb: &str, default: u32) -> glib::ParamSpec {
     glib::ParamSpecUInt::builder(name).nick(name).blurb(blurb).default_value(default).read_only().build()

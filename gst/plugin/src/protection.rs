@@ -1,6 +1,7 @@
 //! How what goes is protected, by the properties that both elements share. Encrypted unless `plain` is set.
 
 use crate::failure::Failure;
+use crate::places;
 use crate::properties::{self, given};
 use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
@@ -15,7 +16,7 @@ use std::fs;
 use std::sync::Arc;
 
 /// What `braidcast send` and `receive` call `--key`, `--key-file`, `--identity`, `--peer-key` and `--plain`.
-#[derive(Clone, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub(crate) struct Protection {
     key: Option<String>,
     key_file: Option<String>,
@@ -27,7 +28,7 @@ pub(crate) struct Protection {
 impl Protection {
     /// The properties of an element that speaks with `other`, a receiver or a sender.
     pub(crate) fn properties(other: &str) -> [glib::ParamSpec; 5] {
-        let fingerprint = format!("Fingerprint of the {other}'s key; no other key is trusted");
+        let fingerprint = format!("Fingerprint of the {other}'s key, or several with commas; no other key is trusted");
         [
             properties::secret("key", "Key that both ends share, of `braidcast key new`, or a passphrase"),
             properties::text("key-file", "File with that key in its first line", ""),
@@ -94,7 +95,7 @@ impl Protection {
             let trust = Trust::Only(vec![identity.fingerprint()]);
             (identity, trust)
         } else {
-            (self.own()?, self.peer_key.as_deref().map_or(Ok(open), |text| Ok(Trust::Only(vec![fingerprint(text)?])))?)
+            (self.own()?, self.peer_key.as_deref().map_or(Ok(open), |text| Ok(Trust::Only(fingerprints(text)?)))?)
         };
         let method = Arc::new(Tls::new(identity, trust, &Suite::ALL));
         Ok(Some(SecurityOptions { method, limits: Limits::default() }))
@@ -150,9 +151,11 @@ fn unusable(error: KnownPeersError) -> Failure {
     Failure::new(Code::OpenRead, error.to_string(), "fix it, or set peer-key or key")
 }
 
-fn fingerprint(text: &str) -> Result<Fingerprint, Failure> {
-    let how = "it has 64 hexadecimal digits; `braidcast key identity FILE` prints it";
-    text.parse().map_err(|()| Failure::property("peer-key", "that is not a fingerprint", how))
+fn fingerprints(text: &str) -> Result<Vec<Fingerprint>, Failure> {
+    let how = "it has 64 hexadecimal digits; `braidcast key identity FILE` prints it; several have commas between";
+    let wrong = |()| Failure::property("peer-key", "that is not a fingerprint", how);
+    let all: Vec<_> = places::parts(text).iter().map(|key| key.parse()).collect::<Result<_, ()>>().map_err(wrong)?;
+    if all.is_empty() { Err(wrong(())) } else { Ok(all) }
 }
 
 /// The first line of a file.

@@ -1,17 +1,17 @@
 //! The thread behind `braidcastsrc`: a session over all paths in, bytes of a transport stream out, each when it is due.
 
 use crate::failure::Failure;
+use crate::hub::{Hub, Settings};
+use crate::state::State as Happening;
 use crate::stats::Stats;
-use crate::thread::{Shared, Tell};
+use crate::thread::{Bell, Shared, Tell, lock};
 use braidcast_core::{Instant, Machine, Rng};
-use braidcast_driver::{Bind, Driver, Wake, entropy};
-use braidcast_sctp::SecurityOptions;
-use braidcast_session::{ChannelId, Content, Event, Farewell, Receiver, ReceiverOptions};
+use braidcast_driver::{Driver, Wake, entropy};
+use braidcast_session::{Admission, ChannelId, Content, Event, Farewell, Offer, Receiver, ReceiverOptions};
 use gst::ResourceError as Code;
 use gstreamer as gst;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Clock};
 
 /// Bytes that may wait for the pipeline; then they stay in the session.
@@ -21,14 +21,15 @@ const OUTPUT: usize = 64 * 188;
 /// Interval at which statistics are brought up to date.
 const REPORT_EACH: Duration = Duration::from_millis(200);
 
-/// How to receive.
-pub(crate) struct Settings {
-    pub(crate) binds: Vec<Bind>,
-    pub(crate) security: Option<SecurityOptions>,
-    /// The next sender is waited for when one has ended.
-    pub(crate) keep: bool,
-    /// Time that a lost sender is waited for.
-    pub(crate) give_up: Option<Duration>,
+/// Who sends.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Caller {
+    /// Its addresses with ports, with commas between.
+    pub(crate) address: String,
+    /// What it calls its stream; may be empty.
+    pub(crate) name: String,
+    /// Of the key that it showed; empty without one.
+    pub(crate) fingerprint: String,
 }
 
 /// What happened.
@@ -36,9 +37,20 @@ pub(crate) struct Settings {
 pub(crate) enum Said {
     Note(String),
     Trouble(String),
+    /// What applications may want to show.
+    State(Happening),
+    /// This sender's stream comes out from here on.
+    Added(Caller),
+    /// It is over.
+    Removed(Caller),
+    /// A sender was turned away, for this reason.
+    Rejected(Caller, String),
     /// It is over before its end.
     Failed(Failure),
 }
+
+/// Who is asked in the thread if a sender may come in.
+pub(crate) type Ask = Arc<dyn Fn(&Caller) -> bool + Send + Sync>;
 
 /// Bytes that are due.
 pub(crate) struct Output {
@@ -60,7 +72,7 @@ pub(crate) enum Next {
 
 /// What comes out of the thread, and what it is told about that.
 #[derive(Default)]
-struct Passing {
+pub(crate) struct Passing {
     ready: VecDeque<Output>,
     bytes: usize,
     /// The thread wants to know when something is taken.
@@ -68,27 +80,38 @@ struct Passing {
     closing: bool,
 }
 
-/// A session that receives.
+/// An element, as the thread knows it.
+pub(crate) struct Member {
+    /// What its stream has to be called; empty: anything.
+    pub(crate) name: String,
+    pub(crate) shared: Shared<Passing>,
+    pub(crate) tell: Tell<Said>,
+    ask: Ask,
+}
+
+impl Member {
+    /// Returns `true` if the element takes nothing any more.
+    pub(crate) fn has_left(&self) -> bool {
+        self.shared.state().data.closing
+    }
+}
+
+/// A session that receives, for one element.
 pub(crate) struct Receiving {
-    shared: Arc<Shared<Passing>>,
-    thread: Option<JoinHandle<()>>,
+    member: Arc<Member>,
 }
 
 impl Receiving {
-    pub(crate) fn start(settings: Settings, tell: Tell<Said>) -> Result<Self, Failure> {
-        let worker_tell = Arc::clone(&tell);
-        let (shared, thread) = Shared::start(
-            "braidcastsrc",
-            |shared| Worker::open(settings, shared, worker_tell),
-            Worker::run,
-            move |failure| tell(Said::Failed(failure)),
-        )?;
-        Ok(Self { shared, thread: Some(thread) })
+    /// `place` is the ports that elements share if they have names.
+    pub(crate) fn start(place: &str, settings: Settings, tell: Tell<Said>, ask: Ask) -> Result<Self, Failure> {
+        let name = settings.name.clone();
+        let member = |bell: Arc<Bell>| Member { name, shared: Shared::new(bell), tell, ask };
+        Ok(Self { member: Hub::join(place, settings, member)? })
     }
 
     /// Waits for what is due next.
     pub(crate) fn next(&self) -> Next {
-        let mut state = self.shared.wait(|it| it.ready.is_empty());
+        let mut state = self.member.shared.wait(|it| it.ready.is_empty());
         if state.interrupted {
             return Next::Interrupted;
         }
@@ -97,159 +120,146 @@ impl Receiving {
         };
         state.data.bytes -= output.bytes.len();
         if state.data.watched {
-            self.shared.bell.ring();
+            self.member.shared.bell.ring();
         }
         Next::Output(output)
     }
 
     /// Whoever waits is to come back, or may wait again.
     pub(crate) fn interrupt(&self, interrupted: bool) {
-        self.shared.interrupt(interrupted);
+        self.member.shared.interrupt(interrupted);
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.shared.stats()
+        self.member.shared.stats()
     }
 }
 
 impl Drop for Receiving {
+    /// Waits until the thread has let go of it, and of the ports if it was the last.
     fn drop(&mut self) {
-        self.shared.state().data.closing = true;
-        self.shared.bell.ring();
-        let _ = self.thread.take().map(JoinHandle::join);
+        let shared = &self.member.shared;
+        shared.state().data.closing = true;
+        shared.bell.ring();
+        shared.wait_for_end(|| false);
     }
 }
 
-/// What the thread has.
-struct Worker {
-    shared: Arc<Shared<Passing>>,
-    tell: Tell<Said>,
-    driver: Driver,
-    receiver: Receiver,
+/// What the thread has for an element.
+struct Outlet {
+    member: Arc<Member>,
     channel: ChannelId,
-    keep: bool,
+    caller: Caller,
     connected: bool,
+    /// The present sender is sent away, and nothing of it comes out.
+    refused: bool,
+    /// The stream is over, all of it handed out.
+    ended: bool,
     reliable: bool,
     flush_asked: bool,
     /// Bytes of the present stream that were handed out.
     handed: u64,
-    report_at: Instant,
-    output: Vec<u8>,
 }
 
-impl Worker {
-    fn open(settings: Settings, shared: Arc<Shared<Passing>>, tell: Tell<Said>) -> Result<Self, Failure> {
-        let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
-        shared.bell.wake(&mut driver)?;
-        for bind in &settings.binds {
-            let bound = driver.bind(bind);
-            bound.map_err(|error| Failure::new(Code::OpenRead, error.to_string(), "set listen to another port"))?;
-        }
-        let options = ReceiverOptions::default().with(|it| {
-            it.keep = settings.keep;
-            it.hold = !settings.keep;
-            it.output_size = OUTPUT;
-            it.give_up = settings.give_up;
-            it.security = settings.security;
-        });
-        let seed = entropy().map_err(|error| Failure::broken(&error))?;
-        let receiver = Receiver::new(options, Rng::from_entropy(seed)).map_err(|error| {
-            Failure::new(Code::Settings, format!("cannot receive: {error}"), "look at the element's properties")
-        })?;
-        let channel = receiver.channels().map(|(id, _)| id).next().unwrap_or(ChannelId(0));
-        let report_at = driver.now();
-        Ok(Self {
-            shared,
-            tell,
-            driver,
-            receiver,
+impl Outlet {
+    fn new(member: Arc<Member>, channel: ChannelId) -> Self {
+        Self {
+            member,
             channel,
-            keep: settings.keep,
+            caller: Caller::default(),
             connected: false,
+            refused: false,
+            ended: false,
             reliable: false,
             flush_asked: false,
             handed: 0,
-            report_at,
-            output: Vec::new(),
-        })
-    }
-
-    fn run(mut self) {
-        let how = self.work();
-        if let Err(failure) = &how {
-            (self.tell)(Said::Failed(failure.clone()));
-        }
-        let now = self.driver.now();
-        self.publish(now);
-        self.shared.end(how);
-    }
-
-    /// Runs until the stream is over or nobody wants it any more.
-    fn work(&mut self) -> Result<(), Failure> {
-        loop {
-            let now = self.driver.now();
-            let ended = self.take_events(now);
-            self.hand_out(now);
-            if ended && !self.keep {
-                return Ok(());
-            }
-            if self.shared.state().data.closing {
-                self.receiver.abort(now, Farewell::ReceiverStopped);
-                // The senders are told in one more turn.
-                let _ = self.driver.drive(&mut self.receiver, Some(now));
-                return Ok(());
-            }
-            if now >= self.report_at {
-                self.publish(now);
-            }
-            match self.driver.drive(&mut self.receiver, Some(self.report_at)) {
-                Ok(Wake::Input(_)) => self.shared.bell.silence(),
-                Ok(_) => {}
-                Err(error) => return Err(Failure::broken(&error)),
-            }
         }
     }
 
-    /// Returns `true` if a stream has ended, all of it handed out.
-    fn take_events(&mut self, now: Instant) -> bool {
-        let mut ended = false;
-        while let Some((channel, event)) = self.receiver.poll_event() {
-            match event {
-                Event::Connected => {
-                    self.connected = true;
-                    (self.tell)(Said::Note("a sender is there".into()));
-                }
-                Event::Offered(offer) => {
-                    (self.reliable, self.flush_asked, self.handed) = (offer.reliable, false, 0);
-                    if offer.reliable {
-                        self.receiver.accept(now, self.channel, Content::default());
-                    }
-                }
-                Event::Anew => self.handed = 0,
-                Event::Flush => self.flush_asked = true,
-                Event::Lost(reason) => {
-                    (self.tell)(Said::Trouble(format!("the sender is gone ({reason}); waiting for it")));
-                }
-                Event::Back => (self.tell)(Said::Note("the sender is back".into())),
-                Event::Restarted => (self.tell)(Said::Note("the sender was started anew".into())),
-                Event::ClockJumped => (self.tell)(Said::Note("the sender's clock jumped; following it".into())),
-                Event::PathUp(_, route) => (self.tell)(Said::Note(format!("path from {} is up", route.remote))),
-                Event::PathDown(_, route) => {
-                    (self.tell)(Said::Note(format!("path from {} does not answer", route.remote)));
-                }
-                Event::Insecure(reason) => (self.tell)(Said::Trouble(format!("a sender was turned away: {reason}"))),
-                Event::Refused { why, .. } => (self.tell)(Said::Trouble(format!("a sender was turned away: {why}"))),
-                Event::Ended { complete, reason } if channel == Some(self.channel) => {
-                    self.connected = false;
-                    ended = true;
-                    if !complete {
-                        (self.tell)(Said::Trouble(format!("the stream broke off: {reason}")));
-                    }
-                }
-                _ => {}
-            }
+    fn tell(&self, said: Said) {
+        (self.member.tell)(said);
+    }
+
+    fn note(&self, words: impl Into<String>) {
+        self.tell(Said::Note(words.into()));
+    }
+
+    /// A stream has its turn, unless the application does not want it.
+    fn offered(&mut self, now: Instant, receiver: &mut Receiver, offer: Offer) {
+        self.gone();
+        let report = receiver.report(now, self.channel);
+        let remotes = receiver.remotes(self.channel).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let fingerprint = report.security.and_then(|it| it.peer_fingerprint).unwrap_or_default();
+        self.caller = Caller { address: remotes.join(","), name: offer.name, fingerprint };
+        (self.reliable, self.flush_asked, self.handed) = (offer.reliable, false, 0);
+        self.refused = !(self.member.ask)(&self.caller);
+        if self.refused {
+            receiver.refuse(now, self.channel, Farewell::NotPermitted);
+            self.reject(self.caller.clone(), Farewell::NotPermitted.words().into());
+            return;
         }
-        ended
+        self.connected = true;
+        self.note("a sender is there");
+        self.tell(Said::State(Happening::new("connected")));
+        self.tell(Said::Added(self.caller.clone()));
+        if offer.reliable {
+            receiver.accept(now, self.channel, Content::default());
+        }
+    }
+
+    /// A sender is not taken.
+    fn reject(&self, caller: Caller, why: String) {
+        self.tell(Said::Trouble(format!("a sender was turned away: {why}")));
+        self.tell(Said::State(Happening::with_reason("rejected", why.clone())));
+        self.tell(Said::Rejected(caller, why));
+    }
+
+    /// The sender that was there is not any more.
+    fn gone(&mut self) {
+        if std::mem::take(&mut self.connected) {
+            let caller = std::mem::take(&mut self.caller);
+            self.tell(Said::Removed(caller));
+        }
+    }
+
+    fn happened(&mut self, now: Instant, receiver: &mut Receiver, event: Event) {
+        match event {
+            Event::Offered(offer) => self.offered(now, receiver, offer),
+            Event::Ended { .. } if std::mem::take(&mut self.refused) => {}
+            _ if self.refused => {}
+            Event::Anew => self.handed = 0,
+            Event::Flush => self.flush_asked = true,
+            Event::Lost(reason) => {
+                self.tell(Said::State(Happening::with_reason("lost", reason.to_string())));
+                self.tell(Said::Trouble(format!("the sender is gone ({reason}); waiting for it")));
+            }
+            Event::Back => {
+                self.tell(Said::State(Happening::new("connected")));
+                self.note("the sender is back");
+            }
+            Event::Restarted => self.note("the sender was started anew"),
+            Event::ClockJumped => self.note("the sender's clock jumped; following it"),
+            Event::PathUp(_, route) => {
+                self.tell(Said::State(Happening::of_path("path-up", &route.remote.to_string())));
+                self.note(format!("path from {} is up", route.remote));
+            }
+            Event::PathDown(_, route) => {
+                self.tell(Said::State(Happening::of_path("path-down", &route.remote.to_string())));
+                self.note(format!("path from {} does not answer", route.remote));
+            }
+            Event::PathRemoved(_, route) => {
+                self.tell(Said::State(Happening::of_path("path-removed", &route.remote.to_string())));
+            }
+            Event::Ended { complete, reason } => {
+                self.ended = true;
+                self.tell(Said::State(Happening::with_reason("ended", reason.to_string())));
+                self.gone();
+                if !complete {
+                    self.tell(Said::Trouble(format!("the stream broke off: {reason}")));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Puts what is due where the pipeline takes it.
@@ -257,37 +267,183 @@ impl Worker {
         clippy::disallowed_methods,
         reason = "how long bytes wait for the pipeline is asked in its thread, which has no driver"
     )]
-    fn hand_out(&mut self, now: Instant) {
-        let mut waiting = self.shared.state().data.bytes;
-        let latency = self.receiver.latency(self.channel);
+    fn hand_out(&mut self, now: Instant, receiver: &mut Receiver, output: &mut Vec<u8>) {
+        if self.refused {
+            while receiver.poll_output(now, self.channel, output) {}
+            return;
+        }
+        let shared = &self.member.shared;
+        let mut waiting = shared.state().data.bytes;
+        let latency = receiver.latency(self.channel);
         let mut any = false;
-        while waiting < MAX_WAITING && self.receiver.poll_output(now, self.channel, &mut self.output) {
-            let passing = &mut self.shared.state().data;
-            passing.bytes += self.output.len();
-            self.handed += self.output.len() as u64;
+        while waiting < MAX_WAITING && receiver.poll_output(now, self.channel, output) {
+            let passing = &mut shared.state().data;
+            passing.bytes += output.len();
+            self.handed += output.len() as u64;
             waiting = passing.bytes;
-            let bytes = std::mem::take(&mut self.output);
+            let bytes = std::mem::take(output);
             passing.ready.push_back(Output { bytes, at: Clock::now(), latency });
             any = true;
         }
         if any {
-            self.shared.notify();
+            shared.notify();
         }
         let full = waiting >= MAX_WAITING;
-        self.receiver.pause_output(self.channel, full);
-        self.shared.state().data.watched = full || self.reliable;
+        receiver.pause_output(self.channel, full);
+        shared.state().data.watched = full || self.reliable;
         if self.reliable {
-            self.receiver.written(now, self.channel, self.handed.saturating_sub(waiting as u64));
+            receiver.written(now, self.channel, self.handed.saturating_sub(waiting as u64));
         }
         if self.flush_asked && waiting == 0 {
             self.flush_asked = false;
-            self.receiver.flushed(now, self.channel);
+            receiver.flushed(now, self.channel);
+        }
+    }
+
+    fn publish(&self, now: Instant, receiver: &Receiver) {
+        let report = receiver.report(now, self.channel);
+        self.member.shared.publish(Stats { connected: self.connected, report, names: Vec::new() });
+    }
+}
+
+/// What the thread has.
+pub(crate) struct Worker {
+    hub: Arc<Hub>,
+    driver: Driver,
+    receiver: Receiver,
+    outlets: Vec<Outlet>,
+    keep: bool,
+    report_at: Instant,
+    output: Vec<u8>,
+}
+
+impl Worker {
+    pub(crate) fn open(settings: Settings, hub: Arc<Hub>, first: Arc<Member>) -> Result<Self, Failure> {
+        let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
+        hub.bell.wake(&mut driver)?;
+        for bind in &settings.binds {
+            let bound = driver.bind(bind);
+            bound.map_err(|error| Failure::new(Code::OpenRead, error.to_string(), "set listen to another port"))?;
+        }
+        let keep = settings.common.keep;
+        let options = ReceiverOptions::default().with(|it| {
+            it.keep = keep;
+            it.hold = !keep;
+            it.output_size = OUTPUT;
+            it.give_up = settings.common.give_up;
+            it.security = settings.security;
+            if !settings.name.is_empty() {
+                it.admission = Admission::Named(vec![settings.name]);
+            }
+        });
+        let seed = entropy().map_err(|error| Failure::broken(&error))?;
+        let receiver = Receiver::new(options, Rng::from_entropy(seed)).map_err(|error| {
+            Failure::new(Code::Settings, format!("cannot receive: {error}"), "look at the element's properties")
+        })?;
+        let channel = receiver.channels().map(|(id, _)| id).next().unwrap_or(ChannelId(0));
+        let (report_at, outlets) = (driver.now(), vec![Outlet::new(first, channel)]);
+        Ok(Self { hub, driver, receiver, outlets, keep, report_at, output: Vec::new() })
+    }
+
+    pub(crate) fn run(mut self) {
+        let how = self.work();
+        let now = self.driver.now();
+        self.publish(now);
+        let Self { hub, driver, .. } = self;
+        // The ports are free before anybody hears of the end.
+        drop(driver);
+        match how {
+            Ok(()) => {
+                let members = std::mem::take(&mut lock(&hub.members).all);
+                members.iter().for_each(|member| member.shared.end(Ok(())));
+            }
+            Err(failure) => hub.fail(&failure),
+        }
+    }
+
+    /// Runs until all streams are over or nobody wants them any more.
+    fn work(&mut self) -> Result<(), Failure> {
+        loop {
+            let now = self.driver.now();
+            self.take_in();
+            self.take_events(now);
+            for outlet in &mut self.outlets {
+                outlet.hand_out(now, &mut self.receiver, &mut self.output);
+            }
+            if self.let_go(now) {
+                return Ok(());
+            }
+            if now >= self.report_at {
+                self.publish(now);
+            }
+            match self.driver.drive(&mut self.receiver, Some(self.report_at)) {
+                Ok(Wake::Input(_)) => self.hub.bell.silence(),
+                Ok(_) => {}
+                Err(error) => return Err(Failure::broken(&error)),
+            }
+        }
+    }
+
+    /// Elements that came since the last turn.
+    fn take_in(&mut self) {
+        let new = std::mem::take(&mut lock(&self.hub.members).new);
+        for member in new {
+            let channel = self.receiver.add_name(&member.name);
+            self.outlets.push(Outlet::new(member, channel));
+        }
+    }
+
+    /// Lets elements go that have had their stream or want none any more. Returns `true` if none is left.
+    fn let_go(&mut self, now: Instant) -> bool {
+        let keep = self.keep;
+        let is_over = |outlet: &Outlet| outlet.ended && !keep;
+        let goes = |outlet: &Outlet| is_over(outlet) || outlet.member.has_left();
+        if self.outlets.iter().all(goes) {
+            let mut members = lock(&self.hub.members);
+            if members.new.is_empty() {
+                members.over = true;
+                drop(members);
+                if !self.outlets.iter().all(is_over) {
+                    self.receiver.abort(now, Farewell::ReceiverStopped);
+                    // The senders are told in one more turn.
+                    let _ = self.driver.drive(&mut self.receiver, Some(now));
+                }
+                return true;
+            }
+        }
+        for outlet in self.outlets.extract_if(.., |outlet| goes(outlet)) {
+            outlet.publish(now, &self.receiver);
+            self.receiver.remove_name(now, outlet.channel, Farewell::ReceiverStopped);
+            lock(&self.hub.members).all.retain(|member| !Arc::ptr_eq(member, &outlet.member));
+            outlet.member.shared.end(Ok(()));
+        }
+        false
+    }
+
+    fn take_events(&mut self, now: Instant) {
+        while let Some((channel, event)) = self.receiver.poll_event() {
+            let outlet = self.outlets.iter_mut().find(|outlet| Some(outlet.channel) == channel);
+            match (outlet, event) {
+                (Some(outlet), event) => outlet.happened(now, &mut self.receiver, event),
+                (None, Event::Insecure(reason)) => self.reject(Caller::default(), reason.to_string()),
+                (None, Event::Refused { name, why }) => {
+                    self.reject(Caller { name, ..Caller::default() }, why.to_string());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Who was turned away before it had a place concerns the element with its name, or the first.
+    fn reject(&self, caller: Caller, why: String) {
+        let named = self.outlets.iter().find(|outlet| !caller.name.is_empty() && outlet.member.name == caller.name);
+        if let Some(outlet) = named.or_else(|| self.outlets.first()) {
+            outlet.reject(caller, why);
         }
     }
 
     fn publish(&mut self, now: Instant) {
         self.report_at = now + REPORT_EACH;
-        let report = self.receiver.report(now, self.channel);
-        self.shared.publish(Stats { connected: self.connected, report, names: Vec::new() });
+        self.outlets.iter().for_each(|outlet| outlet.publish(now, &self.receiver));
     }
 }

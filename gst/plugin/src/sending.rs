@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::protection::ClientSecurity;
+use crate::state::State as Happening;
 use crate::stats::Stats;
-use crate::thread::{Shared, State, Tell};
+use crate::thread::{Bell, Shared, State, Tell, spawn};
 use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
 use braidcast_driver::{Carrier, Driver, Link, LinkChange, Links, LinksError, Wake, entropy};
 use braidcast_media::{Format, Framing, Input};
@@ -62,6 +63,8 @@ impl Suggestion {
 #[derive(Debug)]
 pub(crate) enum Said {
     Connected,
+    /// What applications may want to show.
+    State(Happening),
     /// The receiver is gone, or does not answer at all; it is tried on.
     Trouble(String),
     Note(String),
@@ -87,11 +90,23 @@ enum Ending {
     Soon,
 }
 
+/// What is to be different from now on.
+pub(crate) enum Change {
+    Latency(Duration),
+    Encoder(RateLimits),
+    /// The paths, those included that stay as they are.
+    Links(Vec<Link>),
+}
+
+/// Bytes of the stream as GStreamer has them.
+pub(crate) type Piece = gst::MappedBuffer<gst::buffer::Readable>;
+
 /// What goes into the thread, and what it says about that.
 #[derive(Default)]
 struct Passing {
-    waiting: Vec<Vec<u8>>,
+    waiting: Vec<Piece>,
     bytes: usize,
+    changes: Vec<Change>,
     ending: Ending,
     /// There is, or was, a receiver.
     begun: bool,
@@ -105,29 +120,39 @@ pub(crate) struct Sending {
 
 impl Sending {
     pub(crate) fn start(settings: Settings, tell: Tell<Said>) -> Result<Self, Failure> {
-        let worker_tell = Arc::clone(&tell);
-        let (shared, thread) = Shared::start(
+        let shared = Arc::new(Shared::new(Arc::new(Bell::new()?)));
+        let (inside, on_panic) = ((Arc::clone(&shared), Arc::clone(&tell)), Arc::clone(&shared));
+        let thread = spawn(
             "braidcastsink",
-            |shared| Worker::open(settings, shared, worker_tell),
+            move || Worker::open(settings, inside.0, inside.1),
             Worker::run,
-            move |failure| tell(Said::Failed(failure)),
+            move |failure| {
+                on_panic.end(Err(failure.clone()));
+                tell(Said::Failed(failure));
+            },
         )?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Takes bytes of the stream; waits while too many wait.
-    pub(crate) fn push(&self, bytes: &[u8]) -> Result<(), Refused> {
+    /// Takes all of `pieces`; waits while too many bytes wait, and takes none if it has to come back before.
+    pub(crate) fn push(&self, pieces: &mut Vec<Piece>) -> Result<(), Refused> {
         let mut state = self.shared.wait(|it| it.bytes >= MAX_WAITING);
         refused_when_over(&state)?;
         let passing = &mut state.data;
         if passing.bytes >= MAX_WAITING {
             return Err(Refused::Interrupted);
         }
-        passing.bytes += bytes.len();
-        passing.waiting.push(bytes.to_vec());
+        passing.bytes += pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        passing.waiting.append(pieces);
         drop(state);
         self.shared.bell.ring();
         Ok(())
+    }
+
+    /// Has something be different from now on.
+    pub(crate) fn change(&self, change: Change) {
+        self.shared.state().data.changes.push(change);
+        self.shared.bell.ring();
     }
 
     /// Returns `true` if there is, or was, a receiver.
@@ -187,6 +212,8 @@ struct Worker {
     tell: Tell<Said>,
     driver: Driver,
     links: Links,
+    /// What they were made of.
+    wanted: Vec<Link>,
     sender: Sender,
     security: ClientSecurity,
     input: Input,
@@ -205,6 +232,7 @@ impl Worker {
     fn open(settings: Settings, shared: Arc<Shared<Passing>>, tell: Tell<Said>) -> Result<Self, Failure> {
         let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
         shared.bell.wake(&mut driver)?;
+        let wanted = settings.links.clone();
         let opened = Links::open_now(settings.links, Carrier::Udp, &mut driver);
         let (links, warnings) = opened.map_err(|error| cannot_open(&error))?;
         warnings.into_iter().for_each(|words| tell(Said::Note(words)));
@@ -232,6 +260,7 @@ impl Worker {
             tell,
             driver,
             links,
+            wanted,
             sender,
             security: settings.security,
             input: Input::new(Format::Ts, Framing::Datagrams),
@@ -261,6 +290,7 @@ impl Worker {
     fn work(&mut self) -> Result<(), Failure> {
         loop {
             let now = self.driver.now();
+            self.take_changes(now);
             self.take_input(now);
             if let Some((complete, reason)) = self.take_events() {
                 // The last packets leave in one more turn.
@@ -292,6 +322,48 @@ impl Worker {
         }
     }
 
+    /// Does what the element's properties say now.
+    fn take_changes(&mut self, now: Instant) {
+        let changes = std::mem::take(&mut self.shared.state().data.changes);
+        for change in changes {
+            match change {
+                Change::Latency(latency) => self.sender.set_latency(latency),
+                Change::Encoder(limits) => self.sender.set_rate_limits(limits),
+                Change::Links(wanted) => self.change_links(now, wanted),
+            }
+        }
+    }
+
+    /// New paths join before the others leave, so that there is always one.
+    fn change_links(&mut self, now: Instant, wanted: Vec<Link>) {
+        let gone: Vec<Link> = self.wanted.extract_if(.., |old| !wanted.contains(old)).collect();
+        let new = wanted.into_iter().filter(|link| !self.wanted.contains(link)).collect::<Vec<_>>();
+        // A path that goes elsewhere under its old name cannot be there beside the old one.
+        let (first, last): (Vec<_>, Vec<_>) =
+            gone.into_iter().partition(|old| new.iter().any(|link| link.name == old.name));
+        self.remove_links(now, first);
+        for link in new {
+            let (name, added) = (link.name.clone(), self.links.add(link.clone(), &mut self.driver));
+            match added {
+                Ok(change) => {
+                    self.wanted.push(link);
+                    self.apply(change.into_iter().collect());
+                }
+                Err(error) => (self.tell)(Said::Trouble(format!("{name} cannot be a path: {error}"))),
+            }
+        }
+        self.remove_links(now, last);
+    }
+
+    fn remove_links(&mut self, now: Instant, links: Vec<Link>) {
+        for Link { name, .. } in links {
+            for route in self.links.remove(&name).unwrap_or_default() {
+                self.sender.leave(now, route);
+                self.driver.unbind(route.socket);
+            }
+        }
+    }
+
     /// Moves what came into the session.
     fn take_input(&mut self, now: Instant) {
         let (pieces, ending) = {
@@ -302,7 +374,7 @@ impl Worker {
         if !pieces.is_empty() {
             self.shared.notify();
         }
-        pieces.iter().for_each(|piece| self.input.push(now, piece));
+        pieces.iter().for_each(|piece| self.input.push(now, piece.as_slice()));
         if self.input.poll_timeout().is_some_and(|at| at <= now) {
             self.input.push(now, &[]);
         }
@@ -333,28 +405,39 @@ impl Worker {
                     self.set_connected(true);
                     self.say_at = None;
                     (self.tell)(Said::Connected);
+                    (self.tell)(Said::State(Happening::new("connected")));
                     self.remember();
                 }
                 Event::PathUp(_, route) => {
                     (self.tell)(Said::Note(format!("{} is up", name(route))));
+                    (self.tell)(Said::State(Happening::of_path("path-up", &name(route))));
                     let changes = self.links.up(route);
                     self.apply(changes);
                 }
                 Event::PathDown(_, route) => {
                     (self.tell)(Said::Note(format!("{} does not answer", name(route))));
+                    (self.tell)(Said::State(Happening::of_path("path-down", &name(route))));
                     self.links.down(self.driver.now(), route);
                 }
                 Event::PathRemoved(_, route) if self.links.has_another(route) => {}
-                Event::PathRemoved(_, route) => (self.tell)(Said::Note(format!("{} has left", name(route)))),
+                Event::PathRemoved(_, route) => {
+                    (self.tell)(Said::Note(format!("{} has left", name(route))));
+                    (self.tell)(Said::State(Happening::of_path("path-removed", &name(route))));
+                }
                 Event::Lost(reason) => {
                     self.set_connected(false);
                     self.links.all_down(self.driver.now());
+                    (self.tell)(Said::State(Happening::with_reason("lost", words(&reason))));
                     (self.tell)(Said::Trouble(format!("{}; reconnecting", words(&reason))));
                 }
                 Event::InLine => {
+                    (self.tell)(Said::State(Happening::new("in-line")));
                     (self.tell)(Said::Trouble("another sender is being received; waiting for its end".into()));
                 }
-                Event::Ended { complete, reason } => end = Some((complete, reason)),
+                Event::Ended { complete, reason } => {
+                    (self.tell)(Said::State(Happening::with_reason("ended", words(&reason))));
+                    end = Some((complete, reason));
+                }
                 _ => {}
             }
         }

@@ -63,49 +63,50 @@ pub(crate) struct State<S> {
 pub(crate) struct Shared<S> {
     state: Mutex<State<S>>,
     changed: Condvar,
-    pub(crate) bell: Bell,
+    pub(crate) bell: Arc<Bell>,
     stats: Mutex<Stats>,
 }
 
-impl<S: Default + Send + 'static> Shared<S> {
-    /// Starts a thread that opens something and then works with it until it is over; opening is waited for.
-    ///
-    /// # Errors
-    /// What `open` said.
-    pub(crate) fn start<W>(
-        name: &str,
-        open: impl FnOnce(Arc<Self>) -> Result<W, Failure> + Send + 'static,
-        work: impl FnOnce(W) + Send + 'static,
-        on_panic: impl FnOnce(Failure) + Send + 'static,
-    ) -> Result<(Arc<Self>, JoinHandle<()>), Failure> {
-        let (state, changed, stats) = (Mutex::default(), Condvar::new(), Mutex::default());
-        let shared = Arc::new(Self { state, changed, bell: Bell::new()?, stats });
-        let (inside, worker) = (Arc::clone(&shared), Arc::clone(&shared));
-        let (say, hear) = mpsc::channel();
-        let run = move || {
-            let worked = catch_unwind(AssertUnwindSafe(|| match open(worker) {
-                Ok(opened) => {
-                    let _ = say.send(Ok(()));
-                    work(opened);
-                }
-                Err(failure) => {
-                    let _ = say.send(Err(failure));
-                }
-            }));
-            if worked.is_err() {
-                inside.end(Err(panicked()));
-                on_panic(panicked());
+/// Starts a thread that opens something and then works with it until it is over; opening is waited for.
+///
+/// # Errors
+/// What `open` said.
+pub(crate) fn spawn<W>(
+    name: &str,
+    open: impl FnOnce() -> Result<W, Failure> + Send + 'static,
+    work: impl FnOnce(W) + Send + 'static,
+    on_panic: impl FnOnce(Failure) + Send + 'static,
+) -> Result<JoinHandle<()>, Failure> {
+    let (say, hear) = mpsc::channel();
+    let run = move || {
+        let worked = catch_unwind(AssertUnwindSafe(|| match open() {
+            Ok(opened) => {
+                let _ = say.send(Ok(()));
+                work(opened);
             }
-        };
-        let thread = Builder::new().name(name.into()).spawn(run).map_err(|error| Failure::broken(&error))?;
-        // Nothing is said if opening panicked.
-        match hear.recv().unwrap_or_else(|_| Err(panicked())) {
-            Ok(()) => Ok((shared, thread)),
             Err(failure) => {
-                let _ = thread.join();
-                Err(failure)
+                let _ = say.send(Err(failure));
             }
+        }));
+        if worked.is_err() {
+            on_panic(panicked());
         }
+    };
+    let thread = Builder::new().name(name.into()).spawn(run).map_err(|error| Failure::broken(&error))?;
+    // Nothing is said if opening panicked.
+    match hear.recv().unwrap_or_else(|_| Err(panicked())) {
+        Ok(()) => Ok(thread),
+        Err(failure) => {
+            let _ = thread.join();
+            Err(failure)
+        }
+    }
+}
+
+impl<S: Default> Shared<S> {
+    /// What a thread shares that `bell` wakes.
+    pub(crate) fn new(bell: Arc<Bell>) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), bell, stats: Mutex::default() }
     }
 }
 

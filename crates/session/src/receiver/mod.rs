@@ -5,6 +5,7 @@ mod call;
 mod channel;
 mod elsewhere;
 mod guest;
+mod names;
 mod permit;
 mod stream;
 

@@ -2,6 +2,7 @@ use super::{Phase, Sender};
 use braidcast_core::Instant;
 use braidcast_media::Unit;
 use braidcast_rate::{RateLimits, RateReport};
+use core::time::Duration;
 
 impl Sender {
     /// What an encoder may make now: its next frame, and in the next second. It is worked out
@@ -17,6 +18,22 @@ impl Sender {
     pub fn set_rate_limits(&mut self, limits: RateLimits) {
         if let Some(guide) = &mut self.guide {
             guide.set_limits(limits);
+        }
+    }
+
+    /// Changes [`SenderOptions::latency`](crate::SenderOptions::latency) for what is pushed from now on. The
+    /// receiver plays each unit by the latency that it was sent with: if that grows, there is a pause; if it
+    /// shrinks, what has not been played by then is late. Nothing changes in a reliable session.
+    pub const fn set_latency(&mut self, latency: Duration) {
+        if self.options.reliable {
+            return;
+        }
+        self.options.latency = latency;
+        if let Some(guide) = &mut self.guide {
+            guide.set_latency(latency);
+        }
+        if let Some(chooser) = &mut self.chooser {
+            chooser.set_deadline(latency);
         }
     }
 

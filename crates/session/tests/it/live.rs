@@ -42,6 +42,37 @@ fn two_lossy_links_carry_a_stream_that_comes_out_whole_and_on_time() {
     }
 }
 
+/// It grows by a pause, and shrinks at the cost of what was not played by then.
+#[test]
+fn the_latency_changes_while_it_is_played() {
+    for (old, new) in [(500, 900), (900, 500)] {
+        let units = camera(8);
+        let send = SenderOptions::default().with(|it| it.latency = ms(old));
+        let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &two_bad_links());
+        scene.net.run_until(Instant::from_millis(START + 3_000));
+        let source = scene.source;
+        scene.net.with(source, |node, _| match node {
+            Node::Source(source) => source.sender.set_latency(ms(new)),
+            Node::Sink(_) => unreachable!("this node is the source"),
+        });
+        scene.run_to_end(ms(20_000));
+        let sink = scene.sink();
+        assert_eq!(sink.receiver.report(scene.net.now(), CHANNEL).restarts, 0);
+        let packets: u64 = units.iter().map(|(_, unit)| u64::from(unit.runs[0].count)).sum();
+        let delays = delays(sink, &units);
+        // By their numbers: those of the first three seconds less what is being collected, and the last three.
+        for (latency, of) in [(old, 200..packets / 4), (new, packets / 2..packets)] {
+            let count = of.end - of.start;
+            let near = |delay: &Duration| (ms(latency - 5)..ms(latency + 20)).contains(delay);
+            let on_time = delays.iter().filter(|(index, delay)| of.contains(index) && near(delay)).count() as u64;
+            assert!(on_time > count * 98 / 100, "{old} to {new}: {on_time} of {count} packets after {latency} ms");
+        }
+        let lost = packets - delays.len() as u64;
+        let most = if new > old { 0 } else { packets / 8 };
+        assert!(lost <= most, "{old} to {new}: {lost} of {packets} packets are lost");
+    }
+}
+
 #[test]
 fn a_real_clip_comes_out_byte_for_byte() {
     let clip: &[u8] = include_bytes!("../../../media/tests/clips/h264.ts");

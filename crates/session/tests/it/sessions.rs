@@ -272,6 +272,26 @@ fn on_receiver<T>(scene: &mut Scene, action: impl FnOnce(&mut Receiver, Instant)
 }
 
 #[test]
+fn a_name_comes_and_goes_while_a_receiver_runs() {
+    let options = SenderOptions::default().with(|it| it.name = "cam1".into());
+    let named = ReceiverOptions::default().with(|it| it.admission = Admission::Named(vec!["cam2".into()]));
+    let mut scene = Scene::new(options, named, camera(30), &[link()]);
+    let channel = on_receiver(&mut scene, |it, _| it.add_name("cam1"));
+    assert_eq!(on_receiver(&mut scene, |it, _| (it.add_name("cam1"), it.add_name("cam2"))), (channel, CHANNEL));
+    scene.net.run_for(ms(START + 3_000));
+    let (taken, remotes) = on_receiver(&mut scene, |it, _| (it.is_taken(channel), it.remotes(channel)));
+    assert!(taken && remotes == [SOURCE_ADDRESSES[0].parse().unwrap()], "{remotes:?}");
+    on_receiver(&mut scene, |it, now| it.remove_name(now, channel, Farewell::NotPermitted));
+    scene.net.run_for(ms(1_000));
+    // One that a receiver took tries again: the address may be another's by now.
+    let events = told(&scene.source().events);
+    assert_eq!((events[0], events.last().unwrap()), (Farewell::NotPermitted, &Farewell::UnknownName));
+    let left: Vec<_> = on_receiver(&mut scene, |it, _| it.channels().map(|(_, name)| name.to_owned()).collect());
+    assert_eq!(left, ["cam2"]);
+    assert!(on_receiver(&mut scene, |it, _| it.is_idle() && it.remotes(channel).is_empty()));
+}
+
+#[test]
 fn a_stream_from_elsewhere_has_a_senders_place_until_it_is_over() {
     for keep in [false, true] {
         let receive = ReceiverOptions::default().with(|it| it.keep = keep);

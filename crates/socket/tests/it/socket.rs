@@ -1,7 +1,8 @@
 //! Sockets on the loopback interface: both ends in this process, one thread for each.
 
 use braidcast_socket::{
-    CloseReason, ConnectionId, Error, Event, Options, Path, Protection, SendError, SendOptions, Socket,
+    CloseReason, ConnectionId, Error, Event, Options, Path, Protection, SchedulerKind, SendError, SendOptions, Socket,
+    SocketBuilder,
 };
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
@@ -262,4 +263,35 @@ fn a_program_brings_its_own_sockets_and_prepares_others() {
     client.on_open(|_| Err(std::io::Error::other("not with this one")));
     let refused = client.connect(&[Path::to(at)]).unwrap_err().to_string();
     assert!(refused.ends_with("not with this one"), "{refused}");
+}
+
+/// Bytes that a client sends for 100 messages of 1 kB, by a builder that `set` changes.
+fn bytes_sent(set: impl FnOnce(SocketBuilder) -> SocketBuilder) -> u64 {
+    let (at, server) = echo(&Protection::Anyone);
+    let mut client = set(Socket::builder()).build().unwrap();
+    let connection = client.connect(&[Path::to(at[0])]).unwrap();
+    for _ in 0..100 {
+        client.send(connection, &[7; 1000], &SendOptions::default()).unwrap();
+    }
+    let (mut message, mut came) = (Vec::new(), 0);
+    while came < 100 {
+        client.poll(PATIENCE).unwrap().expect("nothing happened for long");
+        while client.recv(connection, &mut message).unwrap().is_some() {
+            came += 1;
+        }
+    }
+    let sent = client.paths(connection).unwrap().iter().map(|path| path.sent_bytes).sum();
+    client.shutdown(connection).unwrap();
+    while client.connections().next().is_some() {
+        client.poll(PATIENCE).unwrap();
+    }
+    assert_eq!(server.join().unwrap(), 100);
+    sent
+}
+
+#[test]
+fn redundancy_is_sent_if_it_is_asked_for_and_taken_by_every_socket() {
+    let plain = bytes_sent(|it| it);
+    let doubled = bytes_sent(|it| it.scheduler(SchedulerKind::RoundRobin).fec("block:2,1".parse().unwrap()));
+    assert!(plain < 150_000 && doubled > 180_000, "{plain} and {doubled} bytes");
 }

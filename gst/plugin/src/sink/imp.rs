@@ -1,9 +1,10 @@
 use crate::failure::Failure;
 use crate::places;
-use crate::properties::{self, flag, given, number, text, told};
+use crate::properties::{self, flag, given, live_number, live_text, number, text, told};
 use crate::protection::Protection;
-use crate::sending::{Refused, Said, Sending, Settings, Suggestion};
+use crate::sending::{Change, Piece, Refused, Said, Sending, Settings, Suggestion};
 use crate::thread::lock;
+use crate::uri;
 use braidcast_sctp::SchedulerKind;
 use braidcast_session::{RateLimits, Redundancy, SenderOptions, wire};
 use gst::{ResourceError, glib};
@@ -57,10 +58,7 @@ impl Default for Properties {
 
 impl Properties {
     fn settings(&self) -> Result<Settings, Failure> {
-        if self.min_bitrate > self.max_bitrate {
-            let why = format!("{} is more than max-bitrate, {}", self.min_bitrate, self.max_bitrate);
-            return Err(Failure::property("min-bitrate", why, "set both in bit/s"));
-        }
+        let encoder = self.encoder()?;
         let names = SchedulerKind::ALL.map(|(name, _)| name).join(", ");
         let scheduler = SchedulerKind::from_str(&self.scheduler);
         let scheduler = scheduler.map_err(|_| {
@@ -79,8 +77,26 @@ impl Properties {
             redundancy,
             scheduler,
             name: self.stream_name.clone(),
-            encoder: RateLimits { least: self.min_bitrate.into(), greatest: self.max_bitrate.into() },
+            encoder,
             give_up: (self.give_up > 0).then(|| Duration::from_millis(self.give_up.into())),
+        })
+    }
+
+    fn encoder(&self) -> Result<RateLimits, Failure> {
+        if self.min_bitrate > self.max_bitrate {
+            let why = format!("{} is more than max-bitrate, {}", self.min_bitrate, self.max_bitrate);
+            return Err(Failure::property("min-bitrate", why, "set both in bit/s"));
+        }
+        Ok(RateLimits { least: self.min_bitrate.into(), greatest: self.max_bitrate.into() })
+    }
+
+    /// What a property that was set just now changes while the pipeline plays.
+    fn change(&self, name: &str) -> Result<Option<Change>, Failure> {
+        Ok(match name {
+            "to" | "via" => Some(Change::Links(places::links(&self.to, &self.via)?)),
+            "latency" => Some(Change::Latency(Duration::from_millis(self.latency.into()))),
+            "min-bitrate" | "max-bitrate" => Some(Change::Encoder(self.encoder()?)),
+            _ => None,
         })
     }
 }
@@ -109,6 +125,7 @@ impl Sink {
                 let _nobody = it.sink_pad().push_event(gst::event::CustomUpstream::new(fields.build()));
             }
             Said::Note(words) => gst::info!(CATEGORY, imp = self, "{words}"),
+            Said::State(state) => state.post(&*it),
             Said::Trouble(words) => gst::element_imp_warning!(self, ResourceError::Write, ("{words}")),
             Said::Rate(suggestion) => self.suggest(&suggestion),
             Said::Failed(failure) => {
@@ -151,6 +168,20 @@ impl Sink {
         self.obj().sink_pad().peer_query(&mut query) && query.result().0
     }
 
+    /// Has all of them sent, without a copy.
+    fn send(&self, buffers: impl Iterator<Item = gst::Buffer>) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let session = self.session().ok_or(gst::FlowError::Flushing)?;
+        let mapped: Result<Vec<Piece>, _> = buffers.map(gst::Buffer::into_mapped_buffer_readable).collect();
+        let mut pieces = mapped.map_err(|_| {
+            gst::element_imp_error!(self, gst::CoreError::Failed, ("a buffer cannot be read"));
+            gst::FlowError::Error
+        })?;
+        while let Err(refused) = session.push(&mut pieces) {
+            self.refused(refused)?;
+        }
+        Ok(gst::FlowSuccess::Ok)
+    }
+
     /// What becomes of a call that was refused; its pad's lock is held, as
     /// [`wait_preroll`](BaseSinkExt::wait_preroll) wants it.
     fn refused(&self, refused: Refused) -> Result<(), gst::FlowError> {
@@ -170,6 +201,7 @@ impl ObjectSubclass for Sink {
     const NAME: &'static str = "GstBraidcastSink";
     type Type = super::Sink;
     type ParentType = gstreamer_base::BaseSink;
+    type Interfaces = (gst::URIHandler,);
 }
 
 impl ObjectImpl for Sink {
@@ -177,9 +209,9 @@ impl ObjectImpl for Sink {
         static ALL: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
             let default = Properties::default();
             let mut all = vec![
-                text("to", "Where the receiver listens, HOST:PORT; several with commas make several paths", ""),
-                text("via", "Network interfaces or local addresses to send from, with commas; each makes a path", ""),
-                number(
+                live_text("to", "Where the receiver listens, HOST:PORT; several with commas make several paths"),
+                live_text("via", "Network interfaces or local addresses to send from, with commas; each makes a path"),
+                live_number(
                     "latency",
                     "End-to-end delay: each frame is played so long after its capture, ms",
                     default.latency,
@@ -188,8 +220,8 @@ impl ObjectImpl for Sink {
                 text("fec", "Redundancy: auto, none, or a code, for example tetrys:10,9,200", &default.fec),
                 text("scheduler", "Which path the next packet takes", &default.scheduler),
                 text("stream-name", "What the stream is called, for a receiver that serves several", ""),
-                number("min-bitrate", "Least that the encoder can make, bit/s", default.min_bitrate, 1..=u32::MAX),
-                number("max-bitrate", "Most that the encoder can make, bit/s", default.max_bitrate, 1..=u32::MAX),
+                live_number("min-bitrate", "Least that the encoder can make, bit/s", default.min_bitrate, 1..=u32::MAX),
+                live_number("max-bitrate", "Most that the encoder can make, bit/s", default.max_bitrate, 1..=u32::MAX),
                 number(
                     "give-up",
                     "Time without an answer of a receiver after which the stream ends with an error, ms; 0: never",
@@ -230,6 +262,16 @@ impl ObjectImpl for Sink {
             "give-up" => it.give_up = number(),
             "wait-for-connection" => it.wait_for_connection = value.get().unwrap_or_default(),
             name => it.protection.set(name, value),
+        }
+        let change = it.change(spec.name());
+        drop(it);
+        if let Some(session) = self.session() {
+            match change {
+                Ok(change) => change.into_iter().for_each(|change| session.change(change)),
+                Err(failure) => {
+                    gst::element_imp_warning!(self, ResourceError::Settings, ("{failure}; nothing changes"))
+                }
+            }
         }
     }
 
@@ -330,15 +372,11 @@ impl BaseSinkImpl for Sink {
     }
 
     fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let session = self.session().ok_or(gst::FlowError::Flushing)?;
-        let bytes = buffer.map_readable().map_err(|error| {
-            gst::element_imp_error!(self, gst::CoreError::Failed, ("a buffer cannot be read: {error}"));
-            gst::FlowError::Error
-        })?;
-        while let Err(refused) = session.push(&bytes) {
-            self.refused(refused)?;
-        }
-        Ok(gst::FlowSuccess::Ok)
+        self.send(std::iter::once(buffer.clone()))
+    }
+
+    fn render_list(&self, list: &gst::BufferList) -> Result<gst::FlowSuccess, gst::FlowError> {
+        self.send(list.iter_owned())
     }
 
     fn event(&self, event: gst::Event) -> bool {
@@ -348,7 +386,11 @@ impl BaseSinkImpl for Sink {
             let pad = self.obj().sink_pad().clone();
             match session.finish(|| pad.pad_flags().contains(gst::PadFlags::FLUSHING)) {
                 Some(Ok(())) => gst::info!(CATEGORY, imp = self, "delivered to its end"),
-                Some(Err(failure)) => gst::element_imp_warning!(self, ResourceError::Write, ("{failure}")),
+                Some(Err(failure)) => {
+                    // It is the end of the pipeline too, and not in good order.
+                    self.hear(Said::Failed(failure));
+                    return false;
+                }
                 None => return false,
             }
         }
@@ -363,5 +405,21 @@ impl BaseSinkImpl for Sink {
     fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
         self.session().iter().for_each(|session| session.interrupt(false));
         Ok(())
+    }
+}
+
+impl URIHandlerImpl for Sink {
+    const URI_TYPE: gst::URIType = gst::URIType::Sink;
+
+    fn protocols() -> &'static [&'static str] {
+        &[uri::SCHEME]
+    }
+
+    fn uri(&self) -> Option<String> {
+        uri::get(&*self.obj(), "to")
+    }
+
+    fn set_uri(&self, text: &str) -> Result<(), glib::Error> {
+        uri::set(&*self.obj(), "to", text)
     }
 }

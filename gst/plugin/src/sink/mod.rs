@@ -8,7 +8,8 @@ use gstreamer::glib;
 
 glib::wrapper! {
     /// The element.
-    pub struct Sink(ObjectSubclass<imp::Sink>) @extends gstreamer_base::BaseSink, gst::Element, gst::Object;
+    pub struct Sink(ObjectSubclass<imp::Sink>) @extends gstreamer_base::BaseSink, gst::Element, gst::Object,
+        @implements gst::URIHandler;
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

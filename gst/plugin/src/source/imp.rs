@@ -1,14 +1,18 @@
 use crate::failure::Failure;
+use crate::hub::{Common, Settings};
 use crate::places;
 use crate::properties::{self, flag, given, number, text, told};
 use crate::protection::Protection;
-use crate::receiving::{Next, Output, Receiving, Said, Settings};
+use crate::receiving::{Caller, Next, Output, Receiving, Said};
 use crate::thread::lock;
-use gst::{ResourceError, glib};
+use crate::uri;
+use braidcast_session::wire;
+use gst::{ResourceError, glib, glib::subclass::Signal};
 use gstreamer as gst;
 use gstreamer_base::prelude::*;
 use gstreamer_base::subclass::base_src::CreateSuccess;
 use gstreamer_base::subclass::prelude::*;
+use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -25,6 +29,7 @@ const GIVE_UP: u32 = 300_000;
 #[derive(Clone)]
 struct Properties {
     listen: String,
+    stream_name: String,
     keep_listening: bool,
     give_up: u32,
     protection: Protection,
@@ -32,18 +37,31 @@ struct Properties {
 
 impl Default for Properties {
     fn default() -> Self {
-        Self { listen: "9000".into(), keep_listening: false, give_up: GIVE_UP, protection: Protection::default() }
+        Self {
+            listen: "9000".into(),
+            stream_name: String::new(),
+            keep_listening: false,
+            give_up: GIVE_UP,
+            protection: Protection::default(),
+        }
     }
 }
 
 impl Properties {
     fn settings(&self) -> Result<Settings, Failure> {
         let never = self.keep_listening || self.give_up == 0;
+        if !self.stream_name.is_empty() {
+            wire::check_name(&self.stream_name).map_err(|why| Failure::property("stream-name", why, "give another"))?;
+        }
         Ok(Settings {
             binds: places::binds(&self.listen)?,
             security: self.protection.server()?,
-            keep: self.keep_listening,
-            give_up: (!never).then(|| Duration::from_millis(self.give_up.into())),
+            common: Common {
+                protection: self.protection.clone(),
+                keep: self.keep_listening,
+                give_up: (!never).then(|| Duration::from_millis(self.give_up.into())),
+            },
+            name: self.stream_name.clone(),
         })
     }
 }
@@ -72,12 +90,20 @@ impl Source {
         let it = self.obj();
         match said {
             Said::Note(words) => gst::info!(CATEGORY, imp = self, "{words}"),
+            Said::State(state) => state.post(&*it),
+            Said::Added(caller) => self.signal("caller-added", &caller, &caller.fingerprint),
+            Said::Removed(caller) => self.signal("caller-removed", &caller, &caller.fingerprint),
+            Said::Rejected(caller, why) => self.signal("caller-rejected", &caller, &why),
             Said::Trouble(words) => gst::element_imp_warning!(self, ResourceError::Read, ("{words}")),
             Said::Failed(failure) => {
                 it.post_message(gst::message::Error::builder(failure.code, &failure.to_string()).src(&*it).build())
                     .ok();
             }
         }
+    }
+
+    fn signal(&self, name: &str, caller: &Caller, last: &str) {
+        self.obj().emit_by_name::<()>(name, &[&caller.address, &caller.name, &last]);
     }
 
     /// The pipeline has to know how long after its capture the stream comes.
@@ -110,6 +136,7 @@ impl ObjectSubclass for Source {
     const NAME: &'static str = "GstBraidcastSrc";
     type Type = super::Source;
     type ParentType = gstreamer_base::PushSrc;
+    type Interfaces = (gst::URIHandler,);
 }
 
 impl ObjectImpl for Source {
@@ -128,6 +155,11 @@ impl ObjectImpl for Source {
                     "listen",
                     "UDP ports or addresses to listen on: 9000, 192.0.2.1:9000, several with commas",
                     &default.listen,
+                ),
+                text(
+                    "stream-name",
+                    "Receive the stream of this name only; elements with different names may listen on the same ports",
+                    &default.stream_name,
                 ),
                 flag(
                     "keep-listening",
@@ -153,10 +185,35 @@ impl ObjectImpl for Source {
         &ALL
     }
 
+    fn signals() -> &'static [Signal] {
+        static ALL: LazyLock<Vec<Signal>> = LazyLock::new(|| {
+            let text = String::static_type();
+            // Of the sender's addresses, the stream's name, and the fingerprint of the sender's key, or why it
+            // was turned away. They are emitted in the element's own thread.
+            let told = |name: &str| Signal::builder(name).param_types([text, text, text]);
+            let asked = told("caller-connecting").return_type::<bool>().run_last();
+            vec![
+                told("caller-added").build(),
+                told("caller-removed").build(),
+                told("caller-rejected").build(),
+                // One `false` is enough; without a handler everybody comes in.
+                asked
+                    .class_handler(|_| Some(true.to_value()))
+                    .accumulator(|_, _, value| match value.get() {
+                        Ok(false) => ControlFlow::Break(value.clone()),
+                        _ => ControlFlow::Continue(value.clone()),
+                    })
+                    .build(),
+            ]
+        });
+        &ALL
+    }
+
     fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
         let mut it = lock(&self.properties);
         match spec.name() {
             "listen" => it.listen = given(value).unwrap_or_else(|| Properties::default().listen),
+            "stream-name" => it.stream_name = given(value).unwrap_or_default(),
             "keep-listening" => it.keep_listening = value.get().unwrap_or_default(),
             "give-up" => it.give_up = value.get().unwrap_or(GIVE_UP),
             name => it.protection.set(name, value),
@@ -167,6 +224,7 @@ impl ObjectImpl for Source {
         let it = lock(&self.properties).clone();
         match spec.name() {
             "listen" => it.listen.to_value(),
+            "stream-name" => it.stream_name.to_value(),
             "keep-listening" => it.keep_listening.to_value(),
             "give-up" => it.give_up.to_value(),
             "latency" => (lock(&self.latency).as_millis() as u32).to_value(),
@@ -206,14 +264,21 @@ impl ElementImpl for Source {
 
 impl BaseSrcImpl for Source {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let settings = lock(&self.properties).settings().map_err(|failure| failure.message())?;
+        let properties = lock(&self.properties).clone();
+        let settings = properties.settings().map_err(|failure| failure.message())?;
         let it = self.obj().downgrade();
         let tell = move |said| {
             if let Some(it) = it.upgrade() {
                 it.imp().hear(said);
             }
         };
-        let session = Receiving::start(settings, Arc::new(tell)).map_err(|failure| failure.message())?;
+        let it = self.obj().downgrade();
+        let ask = move |caller: &Caller| {
+            let words: [&dyn ToValue; 3] = [&caller.address, &caller.name, &caller.fingerprint];
+            it.upgrade().is_none_or(|it| it.emit_by_name::<bool>("caller-connecting", &words))
+        };
+        let session = Receiving::start(&properties.listen, settings, Arc::new(tell), Arc::new(ask));
+        let session = session.map_err(|failure| failure.message())?;
         *lock(&self.session) = Some(Arc::new(session));
         Ok(())
     }
@@ -259,5 +324,21 @@ impl PushSrcImpl for Source {
             Next::Interrupted => Err(gst::FlowError::Flushing),
             Next::Failed => Err(gst::FlowError::Error),
         }
+    }
+}
+
+impl URIHandlerImpl for Source {
+    const URI_TYPE: gst::URIType = gst::URIType::Src;
+
+    fn protocols() -> &'static [&'static str] {
+        &[uri::SCHEME]
+    }
+
+    fn uri(&self) -> Option<String> {
+        uri::get(&*self.obj(), "listen")
+    }
+
+    fn set_uri(&self, text: &str) -> Result<(), glib::Error> {
+        uri::set(&*self.obj(), "listen", text)
     }
 }

@@ -8,7 +8,8 @@ use gstreamer::glib;
 
 glib::wrapper! {
     /// The element.
-    pub struct Source(ObjectSubclass<imp::Source>) @extends gstreamer_base::PushSrc, gstreamer_base::BaseSrc, gst::Element, gst::Object;
+    pub struct Source(ObjectSubclass<imp::Source>) @extends gstreamer_base::PushSrc, gstreamer_base::BaseSrc, gst::Element, gst::Object,
+        @implements gst::URIHandler;
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
