@@ -108,6 +108,11 @@ impl AllBroken {
         self.0[at].breaks(frame)
     }
 
+    /// Returns `true` if `frame`, or one that it needs, is missing.
+    pub(crate) fn holds_up(&mut self, frame: &Frame) -> bool {
+        self.find(frame.stream).is_some_and(|at| self.0[at].has(frame) || self.0[at].is_needed_by(frame))
+    }
+
     /// Returns `true` if `frame` needs one that is missing.
     pub(crate) fn is_needed_by(&mut self, frame: &Frame) -> bool {
         self.find(frame.stream).is_some_and(|at| self.0[at].is_needed_by(frame))

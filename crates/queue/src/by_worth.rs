@@ -7,6 +7,9 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
+/// What a frame is shown for, at 25 frames in a second.
+const ONE_FRAME: Duration = Duration::from_millis(40);
+
 /// The level of frames that begin a group: all of it needs them.
 const INTRA: usize = 1;
 /// Of frames that all that follow them in their group need.
@@ -112,6 +115,8 @@ pub(crate) struct ByWorth<M> {
     bytes: usize,
     /// What is lost of the groups that come in now.
     broken: AllBroken,
+    /// What did not arrive in time to be shown.
+    missed: AllBroken,
     /// What waits, while `choose` looks.
     waits: AllBroken,
     /// The place of what goes next, as chosen when something last came or went.
@@ -137,6 +142,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             waiting: VecDeque::new(),
             bytes: 0,
             broken: AllBroken::default(),
+            missed: AllBroken::default(),
             waits: AllBroken::default(),
             next: None,
             load: Load::new(),
@@ -326,6 +332,13 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         let taken = self.remove(place);
         self.choose(outlook);
         taken
+    }
+
+    fn on_missed(&mut self, tag: &Tag) -> Duration {
+        let Some(frame) = of_group(tag).filter(|frame| !self.missed.holds_up(frame)) else { return Duration::ZERO };
+        self.missed.add(frame);
+        let rest = self.groups.of(frame).map_or(Duration::ZERO, |groups| groups.rest(frame));
+        if frame.needed_by == NeededBy::Rest { rest } else { rest.min(ONE_FRAME) }
     }
 
     fn on_lost(&mut self, tag: &Tag) {

@@ -105,6 +105,17 @@ impl Groups {
         delivered(Tag::EASE * time.as_secs_f64()) >= left + first.bytes as f64
     }
 
+    /// Returns the time from when `frame` is due until its group ends. Before it is known how long groups are, one
+    /// counts as a second.
+    pub(crate) fn rest(&self, frame: &Frame) -> Duration {
+        let length = self.length.unwrap_or(Duration::from_secs(1));
+        let due = |first: First| Some((frame.due?, first.at + first.time?));
+        let Some((due, begins)) = self.first.and_then(due) else { return Duration::ZERO };
+        // Of the group before the latest, unless it is of that.
+        let ends = if self.is_over(frame) { begins } else { begins + length };
+        ends.since(due).min(length)
+    }
+
     /// Returns `true` if a later group than that of `frame` has begun.
     pub(crate) fn is_over(&self, frame: &Frame) -> bool {
         self.first.is_some_and(|first| frame.group < first.frame)

@@ -98,6 +98,12 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// worth less.
     fn on_lost(&mut self, _tag: &Tag) {}
 
+    /// A message that was taken out did not arrive in time to be shown, be it late or lost. Returns
+    /// the time of its stream that is not shown for it, and was to be until then.
+    fn on_missed(&mut self, _tag: &Tag) -> Duration {
+        Duration::ZERO
+    }
+
     /// Returns `true` if all that waits, behind `ahead` bytes that were taken out, would be in time
     /// [with ease](Tag::is_easy) over paths that deliver `delivered(t)` bytes within t seconds, and
     /// what is expected next as well. `false` if it cannot tell.

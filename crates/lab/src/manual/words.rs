@@ -178,6 +178,11 @@ const SCTP: Words = &[
         "how long at most a packet may be overtaken before it counts as lost, with `sack_path = \"quickest\"` where SACKs \
          come back over another path; a quarter of the round trip by default",
     ),
+    (
+        "earning",
+        "within which time it is forgotten what a path cost: one that costs more of the stream than its rate brings carries \
+         copies and redundancy alone; `off` by default",
+    ),
     ("quick_failover", "potentially-failed after this many timeouts (RFC 7829); off by default"),
     (
         "switchover",

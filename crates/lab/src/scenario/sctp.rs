@@ -44,6 +44,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("sack_delay", |o, v| put(&mut o.sack.delay, time(v))),
     key("interleaving", |o, v| put(&mut o.interleaving, flag(v))),
     key("pacing", |o, v| put(&mut o.congestion.pacing, flag(v))),
+    key("earning", |o, v| put(&mut o.paths.earning, if v.says("off") { Ok(None) } else { time(v).map(Some) })),
     key("probe", |o, v| put(&mut o.paths.probe, flag(v))),
     key("rto_initial", |o, v| put(&mut o.timers.rto.initial, time(v))),
     key("rto_min", |o, v| put(&mut o.timers.rto.min, time(v))),

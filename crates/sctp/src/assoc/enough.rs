@@ -63,6 +63,7 @@ impl Open {
         let waiting = self.queue.waiting_bytes();
         let Spared { looked, waiting: before, .. } = self.spared;
         if looked.is_none_or(|looked| now.since(looked) >= EACH) || waiting > before {
+            self.find_dear_paths(now, views);
             self.spared = Spared { paths: self.not_needed(now, views), looked: Some(now), waiting };
         }
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
@@ -76,12 +77,14 @@ impl Open {
         self.spared.paths
     }
 
-    /// The paths without which all that waits is in time with ease. Those stay over which a lost
+    /// Paths that cost more than they bring, and those without which all that waits is in time with ease. Those stay over which a lost
     /// packet comes soonest when it is repeated.
     fn not_needed(&self, now: Instant, views: &[PathView]) -> Avoided {
         let mut curves = [None; Avoided::BITS];
         let mut count = 0;
-        let active = views.iter().enumerate().filter(|(_, view)| view.active);
+        let dear = self.earnings.dear();
+        let is_of_use = |place, view: &PathView| view.active && !dear.has(PathIndex::new(place));
+        let active = views.iter().enumerate().filter(|&(place, view)| is_of_use(place, view));
         for (curve, (place, view)) in curves.iter_mut().zip(active) {
             *curve = self.curve(PathIndex::new(place), view);
             count += 1;
@@ -96,12 +99,20 @@ impl Open {
             let delivered = |within: f64| set.iter().flatten().map(|it| it.delivered(within)).sum();
             set.iter().all(Option::is_some) && self.queue.is_carried(now, &delivered)
         });
-        let mut spared = Avoided::default();
+        let mut spared = dear;
         let time = self.queue.front().and_then(crate::tx::Front::time).unwrap_or_default().as_secs_f64();
         for curve in curves.iter().skip(enough.unwrap_or(count)).flatten().filter(|it| it.again > NEAR * time) {
             spared.add(curve.index);
         }
         spared
+    }
+
+    /// Returns `true` if a repeat over the path `index` does no harm, queues aside ([`NEAR`]).
+    pub(super) fn is_near(&self, index: PathIndex) -> bool {
+        let path = &self.paths[index];
+        let Some((delay, round_trip)) = path.shortest_delay().zip(path.shortest_round_trip()) else { return true };
+        let time = self.queue.front().and_then(crate::tx::Front::time).unwrap_or_default().as_secs_f64();
+        2.0 * delay.as_secs_f64() + 1.25 * round_trip.as_secs_f64() <= NEAR * time
     }
 
     /// What the path `index` still delivers; `None` before that is known, and while it is silent.

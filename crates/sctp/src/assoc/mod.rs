@@ -17,6 +17,7 @@ mod choose;
 mod chunk;
 mod control;
 mod coupled;
+mod earnings;
 mod ecn;
 mod end;
 mod enough;
@@ -69,6 +70,7 @@ use braidcast_core::{Instant, Rng, Route};
 use braidcast_mpath::{Candidate, PathView, Scheduler, SchedulerKind, Selector};
 use choose::Avoided;
 use control::ControlQueue;
+use earnings::Earnings;
 use enough::Spared;
 use fec::Fec;
 use forward_delay::Clocks;
@@ -134,6 +136,7 @@ struct Open {
     refused: Avoided,
     /// Paths that are not needed for what waits.
     spared: Spared,
+    earnings: Earnings,
     ledger: Ledger,
     /// What is about to be late goes over a second path too.
     reinjection: Reinjection,
@@ -255,6 +258,7 @@ impl Open {
             avoided: Avoided::default(),
             refused: Avoided::default(),
             spared: Spared::default(),
+            earnings: Earnings::default(),
             reinjection: Reinjection::default(),
             unheld_packet: false,
             reassembly: Reassembly::new(settled.receive_limits(&options)),

@@ -51,7 +51,8 @@ impl Open {
         self.journal.tell(|| SctpEvent::SackReceived { path, cumulative, gaps, window });
         let mut scratch = core::mem::take(&mut self.scratch.ack);
         let AckScratch { report, paths, overdue } = &mut scratch;
-        let ack = Ack { cumulative: sack.cumulative_tsn, window: sack.a_rwnd, gaps: sack.gaps, kept };
+        let sent = now - self.return_delay(arrived);
+        let ack = Ack { cumulative: sack.cumulative_tsn, window: sack.a_rwnd, gaps: sack.gaps, kept, sent };
         let (ledger, books) = self.books();
         let news = ledger.acknowledge(books, &ack, report);
         if ledger.was_lied_to() {

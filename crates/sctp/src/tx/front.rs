@@ -93,6 +93,12 @@ impl Front {
         self.on_frame_lost(message.priority, &message.tag());
     }
 
+    /// A message that was taken out did not arrive in time to be shown ([`braidcast_queue::SendQueue::on_missed`]).
+    pub(crate) fn on_missed(&mut self, message: &Message) -> Duration {
+        let level = if self.is_alone() { 0 } else { message.priority.index() };
+        self.levels[level].on_missed(&message.tag())
+    }
+
     /// A message whose stream is of the priority `rank` is lost, be it that it never came here.
     pub(crate) fn on_frame_lost(&mut self, rank: Priority, tag: &Tag) {
         let level = if self.is_alone() { 0 } else { rank.index() };

@@ -12,6 +12,7 @@ use crate::api::{Abandonment, AbandonmentPolicy, Options, Priority, Reliability,
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::Tag;
+use core::time::Duration;
 use paused::Paused;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -139,6 +140,11 @@ impl Message {
         end.into_iter().chain(self.deadline).min()
     }
 
+    /// Returns `true` if its frame was to be shown before `time`.
+    pub(crate) fn is_due_before(&self, time: Instant) -> bool {
+        self.frame.is_some_and(|frame| frame.due.is_some_and(|due| due < time))
+    }
+
     /// Returns what a queue knows of it.
     pub(super) fn tag(&self) -> Tag {
         Tag { priority: self.worth, expiry: self.expiry(), len: self.payload.len(), frame: self.frame }
@@ -216,6 +222,8 @@ pub(crate) struct SendQueue {
     delivered: VecDeque<u64>,
     waiting_bytes: usize,
     held_bytes: usize,
+    /// Bytes of all messages that ever came.
+    taken_in: u64,
     /// No message that waits, but in `front`, expires before this.
     next_expiry: Option<Instant>,
 }
@@ -253,6 +261,7 @@ impl SendQueue {
             spare: Vec::new(),
             delivered: VecDeque::new(),
             waiting_bytes: 0,
+            taken_in: 0,
             held_bytes: 0,
             next_expiry: None,
         }
@@ -367,6 +376,7 @@ impl SendQueue {
     fn hold(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> MessageKey {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(payload);
+        self.taken_in += payload.len() as u64;
         let promise = match how.reliability {
             Reliability::Reliable => Promise::Always,
             Reliability::Lifetime(lifetime) => Promise::Until(now + lifetime),
@@ -497,6 +507,17 @@ impl SendQueue {
             let turn = self.streams[usize::from(id)].turn;
             self.turns[turn.index()].retain(|&it| it != id);
         }
+    }
+
+    /// The message `key` did not arrive in time to be shown ([`braidcast_queue::SendQueue::on_missed`]).
+    pub(super) fn on_missed(&mut self, key: MessageKey) -> Duration {
+        let message = &self.messages[key.place()];
+        self.front.as_mut().map_or(Duration::ZERO, |front| front.on_missed(message))
+    }
+
+    /// Bytes of all messages that ever came.
+    pub(crate) const fn taken_in(&self) -> u64 {
+        self.taken_in
     }
 
     fn forget_deadline(&mut self, key: MessageKey) {

@@ -107,7 +107,7 @@ impl Options {
     /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where
     /// the clock is fine enough), SACKs after 20 ms over the quickest path, heartbeats each second on paths that carry
     /// nothing, each half where they do not answer, however long that lasts, and each tenth at
-    /// first: no outage ends the association; queues of 60 ms at most; a first window of ten
+    /// first: no outage ends the association; paths that [earn their place](PathOptions::earning); queues of 60 ms at most; a first window of ten
     /// packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
     /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
     pub fn live() -> Self {
@@ -117,6 +117,7 @@ impl Options {
                 heartbeat_interval: ms(1000),
                 longest_silence: Some(ms(500)),
                 silent_interval: Some(ms(100)),
+                earning: Some(ms(16_000)),
                 ..PathOptions::default()
             },
             timers: TimerOptions {

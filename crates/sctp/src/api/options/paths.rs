@@ -64,6 +64,10 @@ pub struct PathOptions {
     /// through brings it back. The pause grows to a sixteenth of the silence. 1 ms or more. Default
     /// `None`: not (RFC 7829 §4).
     pub silent_interval: Option<Duration>,
+    /// A path that costs more of the stream than its rate brings carries nothing but copies and redundancy, where the
+    /// scheduler and the queue leave it open which paths are needed (decision 38). What it cost is forgotten within
+    /// about this time, 1 s or more. Default `None`: paths cost nothing.
+    pub earning: Option<Duration>,
     /// Probe a silent path after two round trips (RFC 8985 §7), and meanwhile repeat what it owes over the other
     /// paths. Default true.
     pub probe: bool,
@@ -89,6 +93,7 @@ impl Default for PathOptions {
             switchover: None,
             longest_silence: None,
             silent_interval: None,
+            earning: None,
             probe: true,
         }
     }
@@ -120,6 +125,9 @@ impl PathOptions {
         Misuse::unless_within("paths.max_mtu", self.max_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
         Misuse::above("paths.base_mtu", self.base_mtu, "paths.max_mtu", self.max_mtu)?;
         Misuse::below("paths.heartbeat_interval", self.heartbeat_interval, LEAST_TIME)?;
+        if let Some(earning) = self.earning {
+            Misuse::below("paths.earning", earning, Duration::from_secs(1))?;
+        }
         if let Some(by) = self.selection.filter(|_| self.concurrent) {
             let (value, limit) = (by.to_string(), "none while all paths are used at once");
             return Err(Misuse::other("paths.selection", value, limit, "set paths.concurrent to false"));

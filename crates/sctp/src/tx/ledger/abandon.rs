@@ -1,7 +1,9 @@
 use super::{Books, Chunk, ChunkState, Ledger};
 use crate::api::Abandonment;
 use crate::number::Tsn;
-use crate::tx::{MessageKey, Piece};
+use crate::path::PathIndex;
+use crate::tx::{MessageKey, Piece, SendQueue};
+use core::time::Duration;
 
 impl Ledger {
     /// Abandons a message. Delayed: chunks of it that are in flight stay so until they are
@@ -21,8 +23,12 @@ impl Ledger {
         let message = queue.get_mut(key);
         let told = core::mem::replace(&mut message.abandoned, true);
         let (priority, range) = (message.priority, message.tsns());
+        let mut first_path = None;
         for tsn in range.into_iter().flat_map(|(first, last)| first.until(last.next())) {
             let Some(chunk) = self.get(tsn).copied().filter(|chunk| chunk.piece.message == key) else { continue };
+            if chunk.is_wanted() {
+                first_path = first_path.or(chunk.first_path);
+            }
             match chunk.state {
                 ChunkState::Lost => {
                     self.repeats.remove(chunk.origin(), priority, tsn);
@@ -41,6 +47,9 @@ impl Ledger {
                 _ => {}
             }
         }
+        if let Some(path) = first_path.filter(|_| !told) {
+            self.missed_over(path, queue, key);
+        }
         queue.drop_rest(key);
         if !cut {
             // A part went out: a TSN that is never sent stands for the rest, so that FORWARD-TSN can speak of it.
@@ -54,6 +63,18 @@ impl Ledger {
             queue.release(key);
         }
         self.advance_forward();
+    }
+
+    /// The message `key`, which first left over `path`, did not arrive in time to be shown.
+    pub(super) fn missed_over(&mut self, path: PathIndex, queue: &mut SendQueue, key: MessageKey) {
+        self.lane_mut(path).missed += queue.on_missed(key);
+    }
+
+    /// Returns what first left over `path` since this was last asked, bytes, and the time of the stream that is not
+    /// shown as some of that did not arrive in time.
+    pub(crate) fn take_missed(&mut self, path: PathIndex) -> (usize, Duration) {
+        let lane = self.lane_mut(path);
+        (core::mem::take(&mut lane.first_sent), core::mem::take(&mut lane.missed))
     }
 
     /// The chunk `tsn`, abandoned in flight, is no longer outstanding (RFC 3758 §3.5 A2).

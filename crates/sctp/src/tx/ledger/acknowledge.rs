@@ -19,6 +19,8 @@ pub(crate) struct Ack<'a> {
     pub(crate) gaps: GapBlocks<'a>,
     /// What arrived above it, and may not (NR-SACK).
     pub(crate) kept: GapBlocks<'a>,
+    /// When it was sent.
+    pub(crate) sent: Instant,
 }
 
 /// What an acknowledgement brought; kept between calls so that nothing is allocated.
@@ -110,7 +112,7 @@ impl Ledger {
         blocks(ack.gaps, &mut covered);
         blocks(ack.kept, &mut covered);
         for tsn in newly.iter().copied().map(Tsn::new) {
-            self.chunk_acked(&mut books, tsn, tsn <= cumulative, report);
+            self.chunk_acked(&mut books, tsn, (ack, tsn <= cumulative), report);
         }
         let brings_news = report.moved || !newly.is_empty();
         report.highest = newly.iter().copied().max().map(Tsn::new);
@@ -182,8 +184,14 @@ impl Ledger {
         }
     }
 
-    /// `tsn` was acknowledged for the first time; `cumulative`: not by a gap block.
-    fn chunk_acked(&mut self, books: &mut Books<'_>, tsn: Tsn, cumulative: bool, report: &mut AckReport) {
+    /// `tsn` was acknowledged for the first time by `ack`; `cumulative`: not by a gap block.
+    fn chunk_acked(
+        &mut self,
+        books: &mut Books<'_>,
+        tsn: Tsn,
+        (ack, cumulative): (&Ack<'_>, bool),
+        report: &mut AckReport,
+    ) {
         // One that was left out stays what it is until it is popped.
         let Some(chunk) = self.get_mut(tsn).filter(|chunk| chunk.has_message()) else { return };
         let state = core::mem::replace(&mut chunk.state, ChunkState::Acked);
@@ -217,6 +225,9 @@ impl Ledger {
             ChunkState::Abandoned => return self.forward.no_longer_given_up(tsn),
             ChunkState::Acked | ChunkState::Kept | ChunkState::Decoy | ChunkState::Void => return,
         };
+        if let Some(path) = chunk.first_path.filter(|_| books.queue.get(chunk.piece.message).is_due_before(ack.sent)) {
+            self.missed_over(path, books.queue, chunk.piece.message);
+        }
         books.journal.chunk_acked(tsn, &chunk, matches!(was, Was::Lost(_)));
         let &Chunk { sent, stamp, .. } = &chunk;
         let copied = chunk.copied.then_some(chunk.copy_answers);

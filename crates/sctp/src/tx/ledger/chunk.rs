@@ -12,6 +12,8 @@ pub(crate) struct Chunk {
     pub(super) state: ChunkState,
     /// The path that it was last sent over; `None` once that is gone, or if it was never sent.
     pub(super) path: Option<PathIndex>,
+    /// The path that it first left over.
+    pub(super) first_path: Option<PathIndex>,
     pub(super) order: Order,
     pub(super) sent: Instant,
     pub(super) repeats: u16,
@@ -62,9 +64,23 @@ impl Chunk {
     /// A chunk that has not left yet.
     pub(super) fn new(piece: Piece, state: ChunkState) -> Self {
         let (path, order, sent, lost_by) = (None, Order::FIRST, Instant::ZERO, LossCause::Reported);
-        let (held_until, stamp, copy_answers) = (None, Stamp::default(), Instant::ZERO);
+        let (held_until, stamp, copy_answers, first_path) = (None, Stamp::default(), Instant::ZERO, None);
         let (repeats, missing, copied) = (0, 0, false);
-        Self { piece, state, path, order, sent, repeats, lost_by, missing, held_until, copied, copy_answers, stamp }
+        Self {
+            piece,
+            state,
+            path,
+            first_path,
+            order,
+            sent,
+            repeats,
+            lost_by,
+            missing,
+            held_until,
+            copied,
+            copy_answers,
+            stamp,
+        }
     }
 
     /// The part of a message that it carries.

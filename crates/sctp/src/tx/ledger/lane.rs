@@ -1,5 +1,6 @@
 use super::PseudoCumack;
 use crate::number::{Order, Tsn};
+use core::time::Duration;
 use std::collections::VecDeque;
 
 /// What is out over one path.
@@ -15,6 +16,11 @@ pub(super) struct Lane {
     pub(super) unacked: usize,
     /// Of those, what the peer promised to keep (NR-SACK).
     pub(super) non_renegable: usize,
+    /// The time of the stream that is not shown since it was last asked, as frames that first left over the path did
+    /// not arrive in time.
+    pub(super) missed: Duration,
+    /// Bytes that first left over it since it was last asked.
+    pub(super) first_sent: usize,
     /// What must be acknowledged for the path's window to grow.
     pub(super) cumack: PseudoCumack,
 }

@@ -69,6 +69,7 @@ impl Ledger {
         lane.sent.push_back((tsn, order));
         lane.in_flight += len;
         lane.unacked += len;
+        lane.first_sent += if again.is_none() { len } else { 0 };
         if again.is_some() {
             lane.cumack.on_repeat(tsn);
         }
@@ -78,6 +79,7 @@ impl Ledger {
         debug_assert_eq!(chunk.state, ChunkState::Lost, "{tsn:?} is not to be sent");
         chunk.state = ChunkState::InFlight;
         chunk.path = Some(path);
+        chunk.first_path.get_or_insert(path);
         chunk.order = order;
         chunk.sent = now;
         chunk.repeats += u16::from(again.is_some());

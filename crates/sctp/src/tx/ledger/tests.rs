@@ -52,7 +52,7 @@ impl Desk {
             gaps.iter().flat_map(|(start, end)| [start.to_be_bytes(), end.to_be_bytes()].concat()).collect();
         let (none, blocks) = (Entries::EMPTY, Entries::new(&blocks));
         let (gaps, kept) = if kept { (none, blocks) } else { (blocks, none) };
-        let ack = Ack { cumulative: FIRST + count - 1, window: self.window, gaps, kept };
+        let ack = Ack { cumulative: FIRST + count - 1, window: self.window, gaps, kept, sent: self.now };
         let mut report = core::mem::take(&mut self.report);
         let (ledger, books) = self.books();
         let news = ledger.acknowledge(books, &ack, &mut report);
