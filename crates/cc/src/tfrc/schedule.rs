@@ -35,6 +35,11 @@ impl Schedule {
         let nominal = self.last.map_or(now, |(nominal, _)| (nominal + interval).max(now - credit));
         self.last = Some((nominal, now));
     }
+
+    /// What left before its time is paid for with one interval, however many packets it was.
+    pub(super) fn forgive(&mut self, now: Instant, interval: Duration) {
+        self.last = self.last.map(|(nominal, left)| (nominal.min(now + interval), left));
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +67,19 @@ mod tests {
     fn coarse_timers_keep_the_rate_and_idling_saves_nothing_up() {
         assert_eq!(sent(Schedule::new(ms(10), ms(0)), ms(20), 1), 51);
         assert!((330..=345).contains(&sent(Schedule::new(ms(10), ms(0)), ms(3), 10)));
+    }
+
+    #[test]
+    fn packets_before_their_time_keep_the_next_one_back_for_two_intervals_at_most() {
+        let (mut schedule, interval) = (Schedule::new(ms(10), ms(10)), Duration::from_secs(64));
+        let repeats = (0..1000).map(|n| Instant::from_millis(4000 * n));
+        let early = |&now: &Instant| {
+            schedule.on_sent(now, interval, Some(interval));
+            schedule.forgive(now, interval);
+        };
+        let last = repeats.inspect(early).last().unwrap();
+        let ready = schedule.ready_at(interval, Some(interval));
+        assert!(ready > last + interval && ready <= last + 2 * interval, "{ready:?} after {last:?}");
     }
 
     #[test]

@@ -213,6 +213,13 @@ impl Sender {
         self.idle = false;
     }
 
+    /// A packet left, perhaps before its time, as the flights of a key handshake do. Were each charged with an interval
+    /// of 64 s, a repetition every 4 s would keep the next packet back for days.
+    pub fn on_sent_early(&mut self, now: Instant, size: usize) {
+        self.on_sent(now, size);
+        self.schedule.forgive(now, self.interval());
+    }
+
     /// A turn to send passes, and nothing goes: the next packet may leave an interval later.
     pub fn skip_turn(&mut self, now: Instant) {
         let interval = self.interval();

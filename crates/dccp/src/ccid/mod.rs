@@ -128,6 +128,8 @@ pub(crate) struct Sent {
     pub(crate) nonce: bool,
     /// It carried an acknowledgement number.
     pub(crate) is_ack: bool,
+    /// It carries key messages, which may leave before their time.
+    pub(crate) is_key: bool,
 }
 
 /// A packet with an acknowledgement number that came.

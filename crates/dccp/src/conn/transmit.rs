@@ -287,7 +287,7 @@ impl Connection {
         if foreign.is_some() {
             return Ecn::NotEct;
         }
-        self.after_sending(now, seq, &header, payload.len(), buf.len() - start)
+        self.after_sending(now, seq, &header, (payload.len(), content), buf.len() - start)
     }
 
     fn emit_options(
@@ -360,7 +360,14 @@ impl Connection {
     }
 
     /// Books a packet that leaves; gives its ECN mark.
-    fn after_sending(&mut self, now: Instant, seq: Seq, header: &Header, payload: usize, len: usize) -> Ecn {
+    fn after_sending(
+        &mut self,
+        now: Instant,
+        seq: Seq,
+        header: &Header,
+        (payload, content): (usize, Content),
+        len: usize,
+    ) -> Ecn {
         let kind = header.kind;
         self.ndp_run = if kind.is_data() { 0 } else { self.ndp_run + 1 };
         self.probed &= !kind.is_data();
@@ -393,6 +400,7 @@ impl Connection {
                 payload,
                 nonce: ecn == Ecn::Ect1,
                 is_ack: kind.ack().is_some(),
+                is_key: content == Content::Handshake,
             },
         );
         self.tell_packet(now, true, (seq, kind), payload);

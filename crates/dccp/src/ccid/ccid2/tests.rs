@@ -42,7 +42,8 @@ impl Bench {
 
     fn send(&mut self, is_data: bool) {
         let seq = Seq::new(self.next);
-        self.sender.on_sent(self.now, &Sent { seq, is_data, payload: 1400, nonce: false, is_ack: !is_data });
+        self.sender
+            .on_sent(self.now, &Sent { seq, is_data, payload: 1400, nonce: false, is_ack: !is_data, is_key: false });
         self.next += 1;
     }
 

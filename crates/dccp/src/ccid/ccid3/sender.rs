@@ -132,7 +132,11 @@ impl ccid::Sender for Sender {
             self.unanswered = sent.seq;
         }
         if sent.is_data {
-            self.tfrc.on_sent(now, sent.payload);
+            if sent.is_key {
+                self.tfrc.on_sent_early(now, sent.payload);
+            } else {
+                self.tfrc.on_sent(now, sent.payload);
+            }
             if let Some(short) = &mut self.short {
                 short.sent(sent.seq, self.ccval);
             }

@@ -31,7 +31,8 @@ impl Bench {
     fn send(&mut self) {
         let seq = Seq::new(self.next);
         self.sender.ccval(self.now);
-        self.sender.on_sent(self.now, &Sent { seq, is_data: true, payload: 1000, nonce: false, is_ack: false });
+        self.sender
+            .on_sent(self.now, &Sent { seq, is_data: true, payload: 1000, nonce: false, is_ack: false, is_key: false });
         self.next += 1;
     }
 
