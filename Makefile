@@ -258,10 +258,10 @@ recipes:
 book:
 	mdbook build docs
 
+# With what features add to the crates of programs.
 docs:
 	$(call step,documentation)
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
-	# What features add to the crates of programs is documented too.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --quiet --all-features -p braidcast -p braidcast-socket -p braidcast-live -p braidcast-driver -p braidcast-secure
 
 # Some four minutes.
