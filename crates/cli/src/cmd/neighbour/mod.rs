@@ -30,6 +30,9 @@ const BUFFER: usize = 4 << 20;
 const BURST: usize = 256;
 /// Interval at which its report is kept, for when its connection is over.
 const KEEP: Duration = Duration::from_millis(20);
+/// How much later than agreed on what was sent last may be played before the connection ends: a goodbye ends libsrt's
+/// playing at once, and its programs take what is due when a busy machine lets them.
+const LINGER: Duration = Duration::from_millis(300);
 /// How long packets of several links may be overtaken before they are asked for, until it is known better.
 const BONDED_REORDERING: Duration = Duration::from_millis(40);
 /// How long a passphrase's file may be.
@@ -220,7 +223,7 @@ impl Neighbour {
 
     /// When all that was pushed is played at the other end.
     fn played_by(&self) -> Instant {
-        let latency = self.machine.reports().map(|(_, report)| report.peer_latency + report.rtt).max();
+        let latency = self.machine.reports().map(|(_, report)| report.peer_latency + report.rtt + LINGER).max();
         self.pushed + latency.unwrap_or_default()
     }
 
