@@ -20,19 +20,35 @@ impl Open {
     }
 
     /// RACK on one path (RFC 8985 §6.2 step 5). Entries leave the front of the send order once: O(1) for each chunk.
+    ///
+    /// What is acknowledged restarts T3-rtx even where it proves nothing, as a copy went over another path too. So each
+    /// chunk that waits behind such ones is lost an RTO after it was sent.
     fn detect_overdue(&mut self, now: Instant, index: PathIndex) {
         let at = loop {
             self.ledger.oldest_is_gone(index);
             let Some((tsn, order, chunk)) = self.ledger.sent_over(index).next() else { break None };
-            let sent = chunk.sent();
-            let Some(due) = self.paths[index].lost_at(sent, order) else { break None };
+            let (sent, path) = (chunk.sent(), &self.paths[index]);
+            let overtaken = path.lost_at(sent, order);
+            let Some(due) = overtaken.or_else(|| path.unanswered_at(sent, order)) else { break None };
             let due = self.lost_after_waiting(index, tsn, sent, due);
             if now < due {
                 break Some(due);
             }
-            self.lose_reported(now, tsn, index, order);
+            if overtaken.is_some() {
+                self.lose_reported(now, tsn, index, order);
+            } else {
+                self.lose_unanswered(now, tsn, index);
+            }
         };
         self.paths[index].expect_loss(at);
+    }
+
+    /// Nothing was heard of the chunk `tsn` on the path `index` for longer than it may take.
+    fn lose_unanswered(&mut self, now: Instant, tsn: Tsn, index: PathIndex) {
+        let prospect = self.prospect(now);
+        let (ledger, books) = self.books();
+        ledger.lose(books, prospect, tsn, LossCause::Silence);
+        self.paths[index].on_lost(1, LossCause::Silence);
     }
 
     /// The chunk `tsn`, in place `order` of the path `index`, was reported missing once too often:
@@ -93,13 +109,10 @@ impl Open {
         let sent =
             |(tsn, order, chunk): (Tsn, Order, &crate::tx::Chunk)| (chunk.sent() < asked).then_some((tsn, order));
         let overdue: Vec<(Tsn, Order)> = self.ledger.sent_over(index).map_while(sent).collect();
-        let prospect = self.prospect(now);
         for (tsn, order) in overdue {
             // Its message may have been abandoned with a chunk before it.
             if self.ledger.is_at(tsn, index, order) {
-                let (ledger, books) = self.books();
-                ledger.lose(books, prospect, tsn, LossCause::Silence);
-                self.paths[index].on_lost(1, LossCause::Silence);
+                self.lose_unanswered(now, tsn, index);
             }
         }
     }
@@ -141,10 +154,7 @@ impl Open {
         self.paths[index].probe_again(now);
         let last = self.ledger.sent_over(index).next_back().map(|(tsn, ..)| tsn);
         if let Some(tsn) = last {
-            let prospect = self.prospect(now);
-            let (ledger, books) = self.books();
-            ledger.lose(books, prospect, tsn, LossCause::Silence);
-            self.paths[index].on_lost(1, LossCause::Silence);
+            self.lose_unanswered(now, tsn, index);
         }
     }
 

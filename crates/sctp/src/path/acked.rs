@@ -100,6 +100,7 @@ impl Path {
                 if copied {
                     // Perhaps the copy alone arrived: that says next to nothing about this path.
                     news.highest_copied = news.highest_copied.max(Some(order));
+                    self.copied_order = self.copied_order.max(order);
                     return None;
                 }
                 if too_soon {
@@ -316,6 +317,13 @@ impl Path {
         self.rack.lost_at(sent, order.get(), self.reordering_trip(), self.rtt.srtt())
     }
 
+    /// When what was sent at `sent`, in place `order`, is to be taken for lost though nothing sent after it is known
+    /// to have arrived: copies of such chunks went over other paths too, and perhaps they alone arrived. `None`: none
+    /// of what was sent after it was acknowledged.
+    pub(crate) fn unanswered_at(&self, sent: Instant, order: Order) -> Option<Instant> {
+        (order < self.copied_order).then(|| sent.max(self.answered) + self.rtt.rto())
+    }
+
     /// What was overtaken becomes lost at `at`; `None`: nothing was.
     pub(crate) const fn expect_loss(&mut self, at: Option<Instant>) {
         self.timers.set_or_stop(Timer::Reordering, at);
@@ -373,6 +381,7 @@ impl Path {
 mod tests {
     use super::*;
     use crate::api::{Options, PathState, SackPath};
+    use crate::number::Tsn;
     use braidcast_core::{PathId, Route, SocketId};
     use std::sync::Arc;
 
@@ -414,6 +423,38 @@ mod tests {
         assert_eq!(known, (Some(ms(250)), Some(ms(280)), Some(ms(270)), Some(ms(300))));
         assert_eq!(path.shortest_round_trip(), Some(ms(300)), "its own is what it was");
         assert_eq!(path.known_lost(), Some(ms(300 + 15)), "in place of a quarter of 300 ms");
+    }
+
+    /// Of four chunks the last two are acknowledged when copies of them may have arrived over another path: that does
+    /// not show that the first two were overtaken, but they do not wait for ever.
+    #[test]
+    fn what_waits_behind_acknowledged_copies_is_lost_an_rto_after_the_path_last_proved_to_work() {
+        let route = Route::new(SocketId(0), ([192, 0, 2, 1], 9899).into());
+        let mut path = Path::new(Instant::ZERO, PathId(0), route, PathState::Active, Arc::new(Options::live()));
+        path.rtt.sample(ms(80));
+        let sent = |n: u64| Instant::from_millis(1000 + n);
+        let now = sent(100);
+        assert_eq!([0, 1, 3].map(|n| path.unanswered_at(sent(n), Order::new(n))), [None; 3]);
+        let mut news = News::default();
+        for n in [2, 3] {
+            let acked = Acked {
+                tsn: Tsn::new(n),
+                place: None,
+                len: 1000,
+                sent: sent(n),
+                stamp: cc::Stamp::default(),
+                repeated: false,
+                copied: Some(now),
+                was: Was::InFlight { awaited: false },
+            };
+            path.on_chunk_acked(now, (Order::new(n), Order::new(4)), &acked, None, true, &mut news);
+        }
+        let rto = path.rtt.rto();
+        assert_eq!([0, 1].map(|n| path.lost_at(sent(n), Order::new(n))), [None; 2]);
+        assert_eq!([0, 1].map(|n| path.unanswered_at(sent(n), Order::new(n))), [0, 1].map(|n| Some(sent(n) + rto)));
+        assert_eq!(path.unanswered_at(sent(3), Order::new(3)), None, "the newest has its own timers");
+        path.on_answer(now, false);
+        assert_eq!(path.unanswered_at(sent(0), Order::new(0)), Some(now + rto));
     }
 
     /// In the middle of a round, with a window that is full, packets begin to stand in a queue for longer than they are

@@ -126,6 +126,8 @@ pub(crate) struct Path {
     redundancy_owed: f64,
     /// The highest place in the send order that was acknowledged.
     acked_order: Order,
+    /// The same of chunks that were acknowledged when a copy that went over another path may have arrived.
+    copied_order: Order,
     /// Packets with data since the last acknowledgement, for Max.Burst.
     burst: u32,
     /// Share of the chunks that were lost of late; each one weighs 1/64.
@@ -211,6 +213,7 @@ impl Path {
             redundant: Redundant::default(),
             redundancy_owed: 0.0,
             acked_order: Order::FIRST,
+            copied_order: Order::FIRST,
             burst: 0,
             loss_rate: 0.0,
             losses: LossMeter::default(),
