@@ -472,8 +472,8 @@ fn a_liar_is_harmless() {
     // Solutions that are no data chunk: another TSN, a wrong length, no payload, a stream that there is not, I-DATA.
     let symbol = |tsn: u32, stream: u16, payload: &[u8]| {
         let mut bytes = Vec::new();
-        let (first, last, unordered, immediate) = (true, true, true, false);
-        let data = Data { tsn, stream, ssn: 0, ppid: 0, unordered, first, last, immediate, payload };
+        let (first, last, unordered, immediate, timed) = (true, true, true, false, false);
+        let data = Data { tsn, stream, ssn: 0, ppid: 0, unordered, first, last, immediate, timed, payload };
         data.emit_header(&mut Writer::new(&mut bytes), payload.len());
         bytes.extend_from_slice(payload);
         bytes

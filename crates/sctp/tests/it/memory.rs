@@ -446,6 +446,7 @@ impl Besieged {
                     last,
                     unordered: false,
                     immediate: false,
+                    timed: false,
                     payload: &[9; 1300],
                 };
                 let bytes = packet(stranger.peer_tag, &[Chunk::IData(data)]);
