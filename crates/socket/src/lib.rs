@@ -100,6 +100,6 @@ pub use braidcast_core::Instant;
 pub use braidcast_driver::{BindError, LinksError, Target, Via, Waker};
 pub use braidcast_sctp::{
     Code as FecCode, ConnectError, JoinError, Misuse, Options, RateLimits, RateOptions, RateReport, SchedulerKind,
-    SendError,
+    SendError, Timing,
 };
 pub use braidcast_secure::{Fingerprint, Insecurity, SecretError};

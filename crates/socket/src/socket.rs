@@ -516,6 +516,7 @@ pub(crate) fn usual_options(mut options: Options) -> Options {
     options.timers.open_over_all = Some(Duration::from_secs(1));
     options.timers.give_up = Some(Socket::LONGEST_SILENCE);
     options.redundancy.fec_receive = true;
+    options.timed_messages = true;
     options
 }
 
