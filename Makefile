@@ -128,6 +128,7 @@ check:
 	$(call step,layers and file sizes)
 	@tools/layers.sh
 	@tools/circles.py crates/sctp/src/assoc && tools/circles.py crates/dccp/src/conn
+	@tools/exhaustive.py
 	$(call step,sentences of RFCs and the places that obey them)
 	@tools/requirements.py
 	$(call step,facts that documents repeat)

@@ -526,7 +526,7 @@ pub(crate) fn limits(least: u64, greatest: u64) -> PyResult<RateLimits> {
     if least > greatest {
         return Err(Misuse::new_err(format!("least is {least}, more than greatest, {greatest}; give a lower least")));
     }
-    Ok(RateLimits { least, greatest })
+    Ok(RateLimits::new(least, greatest))
 }
 
 pub(crate) fn exception(error: braidcast_socket::Error) -> PyErr {

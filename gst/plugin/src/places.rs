@@ -72,7 +72,7 @@ pub(crate) fn binds(listen: &str) -> Result<Vec<Bind>, Failure> {
     let bind = |part: &&str| {
         let digits = part.strip_prefix(':').unwrap_or(part);
         if let Ok(port) = digits.parse() {
-            return Ok(Bind { port, ..Bind::default() });
+            return Ok(Bind::default().with(|it| it.port = port));
         }
         let address = part.parse::<SocketAddr>();
         let wrong = |_| Failure::property("listen", format!("'{part}' is neither PORT nor ADDR:PORT"), how);

@@ -331,7 +331,7 @@ fn pictures_are_whole_sooner_when_redundancy_leaves_behind_each_of_them() {
 #[test]
 fn the_retransmission_timer_waits_while_the_code_has_its_time() {
     // The near path's timeout is little more than 200 ms, and δ 400 ms: twice the round trip of the far one.
-    let rto = RtoBounds { initial: ms(1000), min: ms(200), max: ms(60_000) };
+    let rto = RtoBounds::new(ms(1000), ms(200), ms(60_000));
     let artx = Some(Artx::Slowest);
     let options = Options::live().with(|it| {
         it.timers.rto = rto;

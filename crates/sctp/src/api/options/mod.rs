@@ -126,7 +126,7 @@ impl Options {
                 ..PathOptions::default()
             },
             timers: TimerOptions {
-                rto: RtoBounds { initial: ms(500), min: ms(200), max: ms(3000) },
+                rto: RtoBounds::new(ms(500), ms(200), ms(3000)),
                 association_max_retrans: None,
                 reordering: Some(ms(15)),
                 ..TimerOptions::default()
@@ -178,7 +178,7 @@ impl Options {
                 ..LimitOptions::default()
             },
             timers: TimerOptions {
-                rto: RtoBounds { initial: Duration::from_secs(3), ..RtoBounds::default() },
+                rto: RtoBounds::new(Duration::from_secs(3), Duration::from_secs(1), Duration::from_secs(60)),
                 ..TimerOptions::default()
             },
             sack: SackOptions { path: SackPath::Last, ..SackOptions::default() },
