@@ -64,7 +64,7 @@ help:
 	@echo "make gst-plugin  GStreamer's elements braidcastsink and braidcastsrc, installed for this user; make plugin-test tests them"
 	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
 	@echo "make python-test  the Python wheel in target/python/wheels, tested in a clean environment with its notebook and a sweep by Dask"
-	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian; make dist-gst and dist-gst-test the same of what needs GStreamer"
+	@echo "make dist    a Debian package, a tarball and Python wheels in target/dist; make dist-test installs it in a clean Debian; make dist-gst and dist-gst-test the same of what needs GStreamer"
 	@echo "make bindings  c-test and python-test, with clippy"
 	@echo "make quick-starts  follows each quick start of the manual word by word in a clean Debian, over networks of this machine (after make dist)"
 	@echo "make recipes  follows docs/recipes.md word by word: OBS, ffmpeg, GStreamer, VLC, SRT, RTMP, firewalls, over networks of this machine"
@@ -128,6 +128,7 @@ check:
 	$(call step,layers and file sizes)
 	@tools/layers.sh
 	@tools/circles.py crates/sctp/src/assoc && tools/circles.py crates/dccp/src/conn
+	@tools/exhaustive.py
 	$(call step,sentences of RFCs and the places that obey them)
 	@tools/requirements.py
 	$(call step,facts that documents repeat)
@@ -218,10 +219,12 @@ new-cases:
 	$(call step,new random cases of $(NEW_SEEDS) seeds)
 	@tools/soak.sh 600 "$$(tools/commit-seed.sh)"
 
-# Binaries and a Debian package in target/dist.
+# Binaries, a Debian package and Python wheels for any Linux in target/dist. The wheels take some twenty minutes of
+# processor time: tools/dist.sh alone leaves them out.
 dist:
 	@tools/setup.sh dist
 	@tools/dist.sh
+	@tools/wheels.sh
 
 # A Debian package of what needs GStreamer.
 dist-gst:
@@ -237,9 +240,10 @@ dist-gst-test:
 publish-check:
 	cargo publish --dry-run --locked --workspace $(if $(VERIFY),,--no-verify)
 
-# The package in a clean Debian; needs root and debootstrap.
+# The package in a clean Debian, and the wheels; needs root and debootstrap.
 dist-test:
 	@tools/dist-test.sh
+	@tools/wheels.sh --check
 
 # The manual's commands in a clean Debian without compilers; needs root and debootstrap, and the
 # wheel of `make python-test`.

@@ -143,6 +143,9 @@ look_for_packages() {
         # For a static binary: docs/install.md names the target of rustup.
         has dpkg-deb || want dpkg
         has musl-gcc || want musl-tools
+        # For wheels, besides pip's maturin and ziglang.
+        python3 -m venv --help >/dev/null 2>&1 || want python3-venv
+        has readelf || want binutils
         # For make dist-test.
         has debootstrap || want debootstrap
         has bwrap || want bubblewrap

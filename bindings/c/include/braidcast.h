@@ -292,7 +292,7 @@ typedef struct braidcast_send_options {
   uint64_t context;
   // In how many milliseconds it must be at the other end; 0: it is never too late. What would be
   // later, by the delay of the quickest path, is neither sent nor repeated. What has left may still
-  // come later if the delay grows meanwhile.
+  // come later if the delay grows meanwhile: `late` of braidcast_message.
   uint32_t deadline_ms;
   // Repeated at most so often; -1: not at all; 0: as long as it takes.
   int32_t max_retransmissions;
@@ -323,6 +323,15 @@ typedef struct braidcast_message {
   uint16_t stream;
   // Not 0: it was sent outside the order of its stream.
   uint8_t unordered;
+  // Not 0: it came after its deadline. 0 also if that is not known.
+  uint8_t late;
+  // Microseconds from when it was given to the sender until it could be received. Below 0: not known,
+  // for example as it has no deadline; then 0 stands in the two below.
+  int64_t age_us;
+  // Microseconds after its deadline at which it came; 0: in time.
+  uint64_t late_us;
+  // How far both may be off, in microseconds: there is no clock that both ends have.
+  uint64_t uncertainty_us;
 } braidcast_message;
 
 // What happened to a connection.

@@ -69,10 +69,19 @@ struct SendOptions {
 
 /* A message that was received. */
 struct Message {
+    /* How old it is, and for how long its deadline was over when it came; both may be off by the uncertainty. */
+    struct Timing {
+        std::chrono::microseconds age, late, uncertainty;
+    };
+
     std::string data;
     std::uint16_t stream;
     bool unordered;
     std::uint32_t ppid;
+    /* Known of most messages with a deadline, and of no others. */
+    std::optional<Timing> timing;
+
+    bool is_late() const { return timing && timing->late.count() > 0; }
 };
 
 /* What happened to a connection, as braidcast_event has it. */
@@ -154,7 +163,13 @@ public:
         braidcast_message it = BRAIDCAST_INIT(braidcast_message);
         if (check(braidcast_recv(get(), connection, &it)) == 0)
             return std::nullopt;
-        return Message{{reinterpret_cast<const char *>(it.data), it.len}, it.stream, it.unordered != 0, it.ppid};
+        std::optional<Message::Timing> timing;
+        if (it.age_us >= 0) {
+            const auto us = [](auto n) { return std::chrono::microseconds(static_cast<std::int64_t>(n)); };
+            timing = Message::Timing{us(it.age_us), us(it.late_us), us(it.uncertainty_us)};
+        }
+        std::string data(reinterpret_cast<const char *>(it.data), it.len);
+        return Message{std::move(data), it.stream, it.unordered != 0, it.ppid, timing};
     }
 
     /* Waits at most so long; below 0: until something happens. */

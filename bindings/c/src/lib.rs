@@ -255,8 +255,20 @@ pub unsafe extern "C" fn braidcast_recv(
         let mut buf = it.message.lock().unwrap_or_else(PoisonError::into_inner);
         let received = check(it.socket.with(|socket| socket.recv(ConnectionId(connection), &mut buf)))?;
         let Some(received) = received else { return Ok(0) };
-        let (data, len, unordered) = (buf.as_ptr(), buf.len(), received.unordered.into());
-        let got = BraidcastMessage { size: 0, data, len, stream: received.stream, unordered, ppid: received.ppid };
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let timing = received.timing.unwrap_or_default();
+        let got = BraidcastMessage {
+            size: 0,
+            data: buf.as_ptr(),
+            len: buf.len(),
+            ppid: received.ppid,
+            stream: received.stream,
+            unordered: received.unordered.into(),
+            late: received.is_late().into(),
+            age_us: received.timing.map_or(-1, |it| micros(it.age).cast_signed()),
+            late_us: micros(timing.late),
+            uncertainty_us: micros(timing.uncertainty),
+        };
         // SAFETY: the caller's.
         unsafe { put(message, got) }?;
         Ok(1)

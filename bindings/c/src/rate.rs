@@ -138,9 +138,9 @@ pub(crate) fn now(report: &RateReport) -> BraidcastRate {
 pub(crate) fn limits(least: u64, greatest: u64) -> Result<RateLimits, c_int> {
     let usual = RateLimits::default();
     let or = |given: u64, usual: u64| if given > 0 { given } else { usual };
-    let limits = RateLimits { least: or(least, usual.least), greatest: or(greatest, usual.greatest) };
+    let limits = RateLimits::new(or(least, usual.least), or(greatest, usual.greatest));
     if limits.least > limits.greatest {
-        let RateLimits { least, greatest } = limits;
+        let RateLimits { least, greatest, .. } = limits;
         let what = format!("the least rate, {least} bit/s, is more than the greatest, {greatest}: give a lower least");
         return fail(BRAIDCAST_ERROR_ARGUMENT, what);
     }

@@ -145,7 +145,7 @@ pub struct BraidcastSendOptions {
     pub context: u64,
     /// In how many milliseconds it must be at the other end; 0: it is never too late. What would be
     /// later, by the delay of the quickest path, is neither sent nor repeated. What has left may still
-    /// come later if the delay grows meanwhile.
+    /// come later if the delay grows meanwhile: `late` of braidcast_message.
     pub deadline_ms: u32,
     /// Repeated at most so often; -1: not at all; 0: as long as it takes.
     pub max_retransmissions: i32,
@@ -178,6 +178,15 @@ pub struct BraidcastMessage {
     pub stream: u16,
     /// Not 0: it was sent outside the order of its stream.
     pub unordered: u8,
+    /// Not 0: it came after its deadline. 0 also if that is not known.
+    pub late: u8,
+    /// Microseconds from when it was given to the sender until it could be received. Below 0: not known,
+    /// for example as it has no deadline; then 0 stands in the two below.
+    pub age_us: i64,
+    /// Microseconds after its deadline at which it came; 0: in time.
+    pub late_us: u64,
+    /// How far both may be off, in microseconds: there is no clock that both ends have.
+    pub uncertainty_us: u64,
 }
 
 /// What happened to a connection.

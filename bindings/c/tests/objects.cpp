@@ -37,7 +37,8 @@ int main()
     const auto readable = wait_for(server, client, BRAIDCAST_READABLE);
     const auto message = server.recv(readable.connection);
     assert(message && message->data == std::string(50000, 'x') && message->stream == 3 && message->ppid == 7);
-    assert(!message->unordered && !server.recv(readable.connection));
+    assert(!message->unordered && !message->is_late() && !server.recv(readable.connection));
+    assert(!message->timing || (message->timing->age < 10s && message->timing->uncertainty < 10s));
     assert(server.peer(readable.connection).size() == 64);
     while (client.send(connection, std::string(100000, 'y'))) {
     }

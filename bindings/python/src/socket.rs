@@ -2,7 +2,7 @@ use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailu
 use crate::keys::Keys;
 use braidcast_socket::{
     CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, RateLimits, RateOptions, RateReport,
-    SendError, SendOptions, SharedSocket, Trust,
+    SendError, SendOptions, SharedSocket, Timing, Trust,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyDict};
@@ -207,7 +207,7 @@ impl Socket {
 
     /// Takes a message to be sent; it leaves in the next poll. deadline: seconds from now after
     /// which it is neither sent nor repeated; what has left may still come later if the delay grows
-    /// meanwhile. Raises BlockingIOError if there is no room: wait for "writable".
+    /// meanwhile: Message.is_late. Raises BlockingIOError if there is no room: wait for "writable".
     #[pyo3(signature = (connection, data, *, stream=0, unordered=false, deadline=None, max_retransmissions=None, ppid=0, context=0, report=false, priority=0))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn send(
@@ -242,10 +242,12 @@ impl Socket {
         let mut message = Vec::new();
         let received = self.with(py, |socket| socket.recv(ConnectionId(connection), &mut message))?;
         let Some(received) = received else { return Ok(None) };
+        let seconds = |it: Timing| [it.age, it.late, it.uncertainty].map(|time| time.as_secs_f64());
         let known = [
             ("stream", received.stream.into_pyobject(py)?.into_any()),
             ("ppid", received.ppid.into_pyobject(py)?.into_any()),
             ("unordered", pyo3::types::PyBool::new(py, received.unordered).to_owned().into_any()),
+            ("timing", received.timing.map(seconds).into_pyobject(py)?),
         ];
         let class = py.import("braidcast.message")?.getattr("Message")?;
         class.call((PyBytes::new(py, &message),), Some(&known.into_py_dict(py)?)).map(Some)
@@ -524,7 +526,7 @@ pub(crate) fn limits(least: u64, greatest: u64) -> PyResult<RateLimits> {
     if least > greatest {
         return Err(Misuse::new_err(format!("least is {least}, more than greatest, {greatest}; give a lower least")));
     }
-    Ok(RateLimits { least, greatest })
+    Ok(RateLimits::new(least, greatest))
 }
 
 pub(crate) fn exception(error: braidcast_socket::Error) -> PyErr {

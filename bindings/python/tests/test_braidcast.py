@@ -91,13 +91,15 @@ class Sockets(unittest.TestCase):
         connection = client.connect([address])
         client.follow_rate(connection, least=500_000, greatest=4_000_000, interval=0.02)
         self.assertIsNone(client.rate_report(connection), "it is not connected yet")
-        received, pictures, report = 0, 0, None
+        received, pictures, report, timings = 0, 0, None, []
         for _ in range(500):
             while event := client.poll(0):
                 pass
             while event := server.poll(0):
                 while event.kind == "readable" and (message := server.recv(event.connection)):
                     received += len(message)
+                    timings += [message.timing] if message.timing else []
+                    self.assertEqual(message.is_late, bool(message.timing and message.timing.late > 0))
             if report := client.rate_report(connection):
                 self.assertTrue(500_000 <= report["rate_bits_per_second"] <= 4_000_000, report)
                 self.assertEqual((report["frame_interval_ms"], report["below_least"]), (20, False))
@@ -109,6 +111,8 @@ class Sockets(unittest.TestCase):
             time.sleep(0.02)
         self.assertEqual(report["rate_bits_per_second"], 4_000_000, report)
         self.assertGreater(received, 50_000)
+        self.assertGreater(len(timings), 5, "the age of messages with a deadline is known")
+        self.assertTrue(all(0 <= it.age < 60 and 0 <= it.uncertainty < 60 for it in timings), timings)
         client.set_rate_limits(connection, 100_000, 600_000)
         self.assertEqual(client.rate_report(connection)["rate_bits_per_second"], 600_000)
         with self.assertRaisesRegex(ValueError, "least is 2, more than greatest, 1"):

@@ -47,19 +47,53 @@ mod tests {
     // What may go to another thread is part of the interface. These fail to compile, and never at run time.
     const _: () = {
         can_move::<Socket>();
-        can_move::<SocketBuilder>();
-        can_move::<Event>();
         can_be_shared::<SharedSocket>();
+        can_be_shared::<Closing>();
         can_be_shared::<Waker>();
-        can_be_shared::<Error>();
-        can_be_shared::<CloseReason>();
-        can_be_shared::<Identity>();
-        can_be_shared::<Received>();
-        #[cfg(feature = "tokio")]
-        {
-            can_be_shared::<AsyncSocket>();
-            can_be_shared::<Connection>();
-            can_be_shared::<Message>();
-        }
     };
+
+    macro_rules! can_all_be_shared {
+        ($($name:ty),*) => {
+            const _: () = { $(can_be_shared::<$name>();)* };
+        };
+    }
+    can_all_be_shared! {
+        SocketBuilder, Profile, Options, SendOptions, Protection, Secured, Identity, Trust, Fingerprint, Path, Target, Via,
+        ConnectionId, Event, Received, Timing, Peer, Refused, PathReport, PathState, CloseReason, Insecurity, Instant,
+        RateLimits, RateOptions, RateReport, FecCode, SchedulerKind
+    }
+    can_all_be_shared! { Error, BindError, LinksError, ConnectError, JoinError, SendError, SecretError, Misuse }
+
+    #[cfg(feature = "tokio")]
+    mod tasks {
+        use super::*;
+        use std::time::Duration;
+
+        can_all_be_shared! { AsyncSocket, Connection, Message }
+
+        const fn can_go<T: Send>(_: &T) {}
+
+        // The executors of programs move tasks between threads.
+        #[expect(dead_code, reason = "it is compiled, and that is the test")]
+        fn futures(socket: &AsyncSocket, connection: &Connection, paths: &[Path], how: &SendOptions) {
+            can_go(&socket.accept());
+            can_go(&socket.connect(paths));
+            can_go(&socket.close(Duration::ZERO));
+            can_go(&connection.send(b"", how));
+            can_go(&connection.recv());
+            can_go(&connection.shutdown());
+            can_go(&connection.closed());
+        }
+    }
+
+    #[cfg(feature = "media")]
+    mod live {
+        use super::*;
+        use crate::media::*;
+
+        can_all_be_shared! {
+            MediaSender, MediaReceiver, MediaSenderBuilder, MediaReceiverBuilder, SenderEvent, ReceiverEvent, AccessUnit, Track,
+            Report, Permit, Admission, Farewell, StartError, SenderOptions, ReceiverOptions, crate::media::Error
+        }
+    }
 }

@@ -2,6 +2,7 @@ use core::time::Duration;
 
 /// Limits of the retransmission timeout (RFC 9260 §16).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RtoBounds {
     /// RTO before the first measurement; RFC default 1 s.
     pub initial: Duration,
@@ -9,6 +10,20 @@ pub struct RtoBounds {
     pub min: Duration,
     /// Upper limit; RFC default 60 s.
     pub max: Duration,
+}
+
+impl RtoBounds {
+    /// Before the first measurement, at least, at most.
+    #[must_use]
+    pub const fn new(initial: Duration, min: Duration, max: Duration) -> Self {
+        Self { initial, min, max }
+    }
+
+    /// The same with this lower limit.
+    #[must_use]
+    pub const fn with_min(self, min: Duration) -> Self {
+        Self { min, ..self }
+    }
 }
 
 impl Default for RtoBounds {

@@ -4,9 +4,9 @@
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::{Endpoint, Options, SecurityOptions, SendOptions};
+use braidcast_secure::Suite;
 use braidcast_secure::identity::Identity;
 use braidcast_secure::tls::{Tls, Trust};
-use braidcast_secure::{Limits, Suite};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn address(host: u8, port: u16) -> SocketAddr {
 
 fn security() -> Result<SecurityOptions, Box<dyn std::error::Error>> {
     let method = Arc::new(Tls::new(Identity::generate()?.0, Trust::Anyone, &Suite::ALL));
-    Ok(SecurityOptions { method, limits: Limits::default() })
+    Ok(SecurityOptions::new(method))
 }
 
 /// The client's n-th socket is known to the server by the port 10,000 + n.

@@ -31,6 +31,7 @@ impl fmt::Display for Carrier {
 
 /// Where to open a socket. The default is UDP, any address, any port, any interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Bind {
     /// What carries the datagrams.
     pub carrier: Carrier,
@@ -59,6 +60,13 @@ impl Bind {
     /// is unspecified.
     pub fn to_ip(addr: IpAddr, protocol: u8) -> Self {
         Self { carrier: Carrier::Ip(protocol), addr: Some(addr), ..Self::default() }
+    }
+
+    /// This socket with a `change`: `Bind::default().with(|it| it.port = 9000)`.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 }
 

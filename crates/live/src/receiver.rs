@@ -243,6 +243,7 @@ impl MediaReceiver {
     }
 
     /// The addresses that it [listens](MediaReceiverBuilder::listen) at; none if it calls.
+    #[must_use]
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.0.bound
     }
@@ -272,6 +273,7 @@ impl MediaReceiver {
 
     /// How often [`interrupt`](Self::interrupt) was called. By it a program that waits in short
     /// slices knows an interrupt from the end of a slice.
+    #[must_use]
     pub fn interrupts(&self) -> u64 {
         self.0.port.interrupts()
     }

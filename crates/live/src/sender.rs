@@ -198,6 +198,7 @@ impl MediaSender {
     }
 
     /// The addresses that it [listens](MediaSenderBuilder::listen) at; none if it calls.
+    #[must_use]
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.0.bound
     }
@@ -262,6 +263,7 @@ impl MediaSender {
 
     /// What has been done so far: units by their kinds and what became of them, and the paths.
     /// After the end it is as it was then.
+    #[must_use]
     pub fn report(&self) -> Report {
         let last = || self.0.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.ask(|sending, now| sending.report(now)).unwrap_or_else(|_| last())
@@ -302,6 +304,7 @@ impl MediaSender {
 
     /// How often [`interrupt`](Self::interrupt) was called. By it a program that waits in short
     /// slices knows an interrupt from the end of a slice.
+    #[must_use]
     pub fn interrupts(&self) -> u64 {
         self.0.port.interrupts()
     }

@@ -43,6 +43,7 @@ pub struct AccessUnit {
 
 impl AccessUnit {
     /// A unit of `track` that is shown at `pts`, and that others are needed for.
+    #[must_use]
     pub fn new(track: Track, pts: Duration, data: impl Into<Vec<u8>>) -> Self {
         Self { track, data: data.into(), pts, dts: None, key: false, layer: 0, whole: true }
     }

@@ -132,6 +132,7 @@ impl Outlook {
 
 /// How much a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// Messages at most, 1 or more.
     pub messages: usize,
@@ -146,6 +147,12 @@ impl Limits {
     /// So many messages of any length.
     pub const fn messages(messages: usize) -> Self {
         Self { messages, ..Self::NONE }
+    }
+
+    /// The same, of this number of bytes together.
+    #[must_use]
+    pub const fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
     }
 }
 

@@ -3,11 +3,20 @@ use serde::Serialize;
 
 /// The rates that an encoder is able to make, bit/s of all that comes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RateLimits {
     /// Less is useless. Default: 100 kbit/s.
     pub least: u64,
     /// More is never asked for. Default: 50 Mbit/s.
     pub greatest: u64,
+}
+
+impl RateLimits {
+    /// From `least` to `greatest`, bit/s.
+    #[must_use]
+    pub const fn new(least: u64, greatest: u64) -> Self {
+        Self { least, greatest }
+    }
 }
 
 impl Default for RateLimits {

@@ -39,6 +39,8 @@ pub(crate) struct Offer {
     pub(crate) slices: bool,
     /// TIMESTAMP and TIMESTAMP-ECHO (decision 21).
     pub(crate) timestamps: bool,
+    /// Messages with a deadline say when they are due (decision 39).
+    pub(crate) timed: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
     /// RE-CONFIG (RFC 6525 §5.1.1).
@@ -65,13 +67,13 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, twelve extensions, RANDOM,
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, timed messages, twelve extensions, RANDOM,
     /// CHUNKS, HMAC-ALGO, key management and zero checksum.
     pub(crate) const MAX_EMITTED: usize =
-        4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16 + 8;
+        4 + 4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16 + 8;
 
     /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
-    /// neither ECN nor REDUNDANCY nor SLICE nor TIMESTAMP nor RE-CONFIG. Draws the random number.
+    /// neither ECN nor REDUNDANCY nor SLICE nor TIMESTAMP nor timed messages nor RE-CONFIG. Draws the random number.
     pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
@@ -86,6 +88,7 @@ impl Offer {
             redundancy: false,
             slices: false,
             timestamps: false,
+            timed: false,
             asconf: true,
             reconfiguration: false,
             zero_checksum: false,
@@ -102,12 +105,14 @@ impl Offer {
         let (ecn, redundancy) = (options.congestion.ecn, options.takes_redundancy());
         // Trains ask when their packets arrived.
         let trains = options.paths.selection.is_some_and(|by| by.train().is_some());
-        let (slices, timestamps) = (options.paths.slices, options.paths.forward_delay || trains);
+        let timed = options.timed_messages;
+        let (slices, timestamps) = (options.paths.slices, options.paths.forward_delay || trains || timed);
         let offer = Self {
             ecn,
             redundancy,
             slices,
             timestamps,
+            timed,
             reconfiguration: options.reconfiguration,
             ..Self::new(rng, options.interleaving, options.papers.nr_sack)
         };
@@ -172,6 +177,7 @@ impl Offer {
             ecn: self.ecn && peer.ecn,
             slices: self.slices && peer.slices,
             timestamps: self.timestamps && peer.timestamps,
+            timed: self.timed && peer.timed,
             keys: self.keys.filter(|_| peer.keys.is_some()),
             auth: self.auth && auth,
             random: self.random.filter(|_| auth),
@@ -198,6 +204,7 @@ impl Offer {
                 Parameter::ZeroChecksumAcceptable(method) => offer.zero_checksum |= method == BY_RECORD,
                 Parameter::ForwardTsnSupported => offer.forward_tsn = true,
                 Parameter::EcnCapable => offer.ecn = true,
+                Parameter::TimedMessages => offer.timed = true,
                 Parameter::SupportedExtensions(kinds) => {
                     offer.forward_tsn |= kinds.contains(&FORWARD_TSN);
                     offer.i_data |= kinds.contains(&I_DATA);
@@ -241,6 +248,9 @@ impl Offer {
         }
         if self.ecn {
             Parameter::EcnCapable.emit(w);
+        }
+        if self.timed {
+            Parameter::TimedMessages.emit(w);
         }
         let extensions = [
             (self.i_data, I_DATA),
@@ -321,6 +331,8 @@ pub(crate) struct Agreed {
     pub(crate) slices: bool,
     /// TIMESTAMP may be sent (decision 21).
     pub(crate) timestamps: bool,
+    /// Messages with a deadline say when they are due (decision 39).
+    pub(crate) timed: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
     /// Streams may be numbered anew and added (RFC 6525).
@@ -342,6 +354,7 @@ impl Agreed {
             redundancy: a.redundancy && b.redundancy,
             slices: a.slices && b.slices,
             timestamps: a.timestamps && b.timestamps,
+            timed: a.timed && b.timed && a.timestamps && b.timestamps,
             reconfiguration: a.reconfiguration && b.reconfiguration,
             asconf: (auth || (a.keys.is_some() && b.keys.is_some())) && a.asconf && b.asconf,
             auth,

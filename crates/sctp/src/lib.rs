@@ -69,7 +69,7 @@ pub use api::{
     LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PeerCause, PrVariant,
     Priority, QueueOptions, QueueScope, ReconfigurationResult, ReconfigureError, RedundancyOptions, Reliability,
     RttSamples, SackOptions, SackPath, SackPolicy, SecurityOptions, SendError, SendOptions, Stats, StreamChange,
-    StreamOrder, StreamRequest, TimerOptions, Waits,
+    StreamOrder, StreamRequest, TimerOptions, Timing, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};

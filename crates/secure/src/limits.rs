@@ -2,6 +2,7 @@ use core::time::Duration;
 
 /// When keys are changed, and how (draft-porfiri-tsvwg-sctp-dtls-handshake, "Rekeying Policy").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// Age at which keys are changed.
     pub age: Duration,
@@ -26,5 +27,14 @@ impl Default for Limits {
             patience: Duration::from_secs(30),
             drain: Duration::from_secs(120),
         }
+    }
+}
+
+impl Limits {
+    /// These limits with a `change`: `Limits::default().with(|it| it.records = 100)`.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 }

@@ -24,6 +24,7 @@ const SPACINGS: u32 = 32;
 /// What became of the units of one kind since the stream began: `captured` is the sum of `on_time`,
 /// `late`, `given_up`, `missing` and `not_known_yet`.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct KindReport {
     /// [`Kind::name`].
     pub kind: &'static str,
@@ -60,6 +61,7 @@ pub struct KindReport {
 
 /// What became of the units of one kind in a recent span: `captured` is the sum of the four behind it.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct RecentKind {
     /// [`Kind::name`].
     pub kind: &'static str,

@@ -60,7 +60,7 @@ impl Redundancy {
         }
         // A hole stands open for two round trips while the code has its time: a path is not silent
         // because of it. T3-rtx waits by itself, but the probe timeout is the RTO at most.
-        RtoBounds { min: usual.min.max(RTO_MIN), initial: usual.initial.max(RTO_MIN), ..usual }
+        RtoBounds::new(usual.initial.max(RTO_MIN), usual.min.max(RTO_MIN), usual.max)
     }
 }
 

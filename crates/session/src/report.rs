@@ -20,6 +20,7 @@ const MAX_FORMER: usize = 32;
 
 /// What a session has done so far. Fields that this end cannot know are zero or `None`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Seconds since the association was set up.
     pub seconds: f64,
@@ -60,6 +61,7 @@ pub struct Report {
 
 /// How an association is protected.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct SecurityReport {
     /// The cipher suite.
     pub cipher: String,

@@ -449,7 +449,7 @@ fn rank(priority: i8) -> Priority {
 
 fn recv(association: &mut Association, now: Instant, buf: &mut Vec<u8>) -> Option<Received> {
     let it = association.recv(now, buf)?;
-    Some(Received { stream: it.stream, unordered: it.unordered, ppid: it.ppid })
+    Some(Received { stream: it.stream, unordered: it.unordered, ppid: it.ppid, timing: it.timing })
 }
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ impl Identity {
     }
 
     /// What others know it by: 64 hexadecimal digits in text.
+    #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         self.inner.fingerprint()
     }

@@ -57,7 +57,7 @@
 //!
 //! # fn encode(bits: u64) -> Vec<u8> { vec![0; bits as usize / 8] }
 //! fn begin(socket: &mut Socket, connection: ConnectionId) -> Result<(), Error> {
-//!     let limits = RateLimits { least: 300_000, greatest: 8_000_000 };
+//!     let limits = RateLimits::new(300_000, 8_000_000);
 //!     socket.follow_rate(connection, &RateOptions::new(limits))
 //! }
 //!
@@ -100,6 +100,6 @@ pub use braidcast_core::Instant;
 pub use braidcast_driver::{BindError, LinksError, Target, Via, Waker};
 pub use braidcast_sctp::{
     Code as FecCode, ConnectError, JoinError, Misuse, Options, RateLimits, RateOptions, RateReport, SchedulerKind,
-    SendError,
+    SendError, Timing,
 };
 pub use braidcast_secure::{Fingerprint, Insecurity, SecretError};

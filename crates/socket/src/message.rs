@@ -1,3 +1,4 @@
+use braidcast_sctp::Timing;
 use std::time::Duration;
 
 /// A connection of a [`Socket`](crate::Socket); numbers count up from 1 and are not used again.
@@ -23,8 +24,8 @@ pub struct SendOptions {
     pub unordered: bool,
     /// How long after now it must be at the other end. What would be later, by the delay of the
     /// quickest path, is neither sent nor repeated: [`Event::Discarded`](crate::Event::Discarded).
-    /// What has left may still come later if the delay grows meanwhile: a program for which that
-    /// matters puts a time into the message. `None`: it is never too late.
+    /// What has left may still come later if the delay grows meanwhile: [`Received::is_late`].
+    /// `None`: it is never too late.
     pub deadline: Option<Duration>,
     /// Maximum number of retransmissions (RFC 7496 §3.1). `None`: no limit.
     pub max_retransmissions: Option<u16>,
@@ -115,4 +116,18 @@ pub struct Received {
     pub unordered: bool,
     /// What the sender said of its kind ([`SendOptions::ppid`]).
     pub ppid: u32,
+    /// How old it is, and if it came by its deadline. `None`: it has none, or one more than half an hour
+    /// ahead; the other end is older than this and does not say it; or the connection is so young that no
+    /// round trip was measured.
+    pub timing: Option<Timing>,
+}
+
+impl Received {
+    /// Returns `true` if it is known to have come after its [deadline](SendOptions::deadline): the
+    /// delay grew while it was under way. It is handed out all the same; a program to which it is
+    /// worth nothing passes over it.
+    #[must_use]
+    pub const fn is_late(&self) -> bool {
+        matches!(&self.timing, Some(timing) if timing.is_late())
+    }
 }

@@ -31,16 +31,19 @@ pub struct Path {
 
 impl Path {
     /// To `remote`, as the routing table has it.
+    #[must_use]
     pub const fn to(remote: SocketAddr) -> Self {
         Self { remote: Target::Addr(remote), via: Via::Any }
     }
 
     /// To a host by its name, or by an address in text.
+    #[must_use]
     pub fn to_host(host: &str, port: u16) -> Self {
         Self { remote: Target::new(host, port), via: Via::Any }
     }
 
     /// To `remote` through an interface, for example `wlan0`, or from a local address.
+    #[must_use]
     pub fn via(remote: SocketAddr, via: &str) -> Self {
         Self::to(remote).through(via)
     }

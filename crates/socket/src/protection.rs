@@ -1,7 +1,7 @@
 use crate::{Error, Identity, Trust};
 use braidcast_sctp::SecurityOptions;
 use braidcast_secure::tls::{self, Tls};
-use braidcast_secure::{Limits, SharedKey, Suite};
+use braidcast_secure::{SharedKey, Suite};
 use std::sync::Arc;
 
 /// How all that goes over a [`Socket`](crate::Socket) is protected. Both ends must have the same
@@ -65,12 +65,14 @@ pub struct Secured {
 
 impl Secured {
     /// The transport's options that protect so; `None` if nothing is protected.
+    #[must_use]
     pub fn options(&self) -> Option<SecurityOptions> {
         let method = Arc::clone(self.tls.as_ref()?);
-        Some(SecurityOptions { method, limits: Limits::default() })
+        Some(SecurityOptions::new(method))
     }
 
     /// What is wrong with the file of the identity, in words.
+    #[must_use]
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }

@@ -59,6 +59,7 @@ impl CloseReason {
     /// Returns `true` if connecting again later may succeed though nobody changes anything: nobody
     /// answered or listened, networks failed, or the other end was started anew. Of
     /// [`ByPeer`](Self::ByPeer) only the programs know.
+    #[must_use]
     pub const fn may_pass(&self) -> bool {
         matches!(
             self,

@@ -356,6 +356,7 @@ impl Socket {
 
     /// Who asked for a connection and was turned away since the last call, the oldest first. Of
     /// more than eight that wait the later ones are forgotten.
+    #[must_use]
     pub fn next_refused(&mut self) -> Option<Refused> {
         self.hub.next_refused()
     }
@@ -445,11 +446,13 @@ impl Socket {
 
     /// Takes what did not go as asked since the last call, in words, for example a binding to an
     /// address in place of an interface. Of more than 64 that wait the later ones are forgotten.
+    #[must_use]
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings.0)
     }
 
     /// The time now, since the socket was made.
+    #[must_use]
     pub fn now(&self) -> Instant {
         self.driver.now()
     }
@@ -516,6 +519,7 @@ pub(crate) fn usual_options(mut options: Options) -> Options {
     options.timers.open_over_all = Some(Duration::from_secs(1));
     options.timers.give_up = Some(Socket::LONGEST_SILENCE);
     options.redundancy.fec_receive = true;
+    options.timed_messages = true;
     options
 }
 

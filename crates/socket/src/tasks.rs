@@ -302,6 +302,7 @@ impl AsyncSocket {
 
 impl Connection {
     /// Its number, for [`AsyncSocket::with`].
+    #[must_use]
     pub fn id(&self) -> ConnectionId {
         self.0.id
     }
@@ -380,11 +381,13 @@ impl Connection {
     }
 
     /// Who is at the other end; `None` if nothing is encrypted, or the connection is over.
+    #[must_use]
     pub fn peer(&self) -> Option<Peer> {
         self.0.socket.with(|socket| socket.peer(self.0.id)).ok().flatten()
     }
 
     /// Its paths as they are now; none once it is over.
+    #[must_use]
     pub fn paths(&self) -> Vec<PathReport> {
         self.0.socket.with(|socket| socket.paths(self.0.id)).unwrap_or_default()
     }

@@ -14,7 +14,7 @@ use braidcast_sctp::wire::param::kind as parameter;
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
 use braidcast_sctp::{AssociationId, Endpoint, Event, Options, SecurityOptions, SendOptions};
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
+use braidcast_secure::Suite;
 use core::time::Duration;
 use arbitrary::{Result, Unstructured};
 use std::collections::VecDeque;
@@ -63,7 +63,7 @@ struct World {
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options::live().with(|it| it.security = Some(SecurityOptions { method, limits: Limits::default() }))
+    Options::live().with(|it| it.security = Some(SecurityOptions::new(method)))
 }
 
 const SERVER: Route =

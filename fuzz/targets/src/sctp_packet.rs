@@ -2,7 +2,7 @@
 
 use braidcast_core::Writer;
 use braidcast_sctp::wire::chunk::Chunk;
-use braidcast_sctp::wire::{Cause, Causes, Header, Packet, Parameter, Parameters, begin, seal};
+use braidcast_sctp::wire::{Cause, Causes, Header, Packet, Parameter, Parameters, Times, begin, seal};
 
 /// Takes one input.
 pub fn fuzz(bytes: &[u8]) {
@@ -23,6 +23,8 @@ pub fn fuzz(bytes: &[u8]) {
 fn look_at(chunk: &Chunk<'_>) {
     let _ = chunk.to_string();
     match chunk {
+        Chunk::Data(c) if c.timed => times(c.payload),
+        Chunk::IData(c) if c.timed => times(c.payload),
         Chunk::Init(c) | Chunk::InitAck(c) => parameters(c.parameters),
         Chunk::Asconf(c) => parameters(c.parameters),
         Chunk::AsconfAck(c) => parameters(c.parameters),
@@ -31,6 +33,14 @@ fn look_at(chunk: &Chunk<'_>) {
         Chunk::Error(c) => causes(c.causes),
         _ => {}
     }
+}
+
+/// What is read of a message with times is written back the same.
+fn times(message: &[u8]) {
+    let Ok((payload, times)) = Times::split(message) else { return };
+    let mut written = payload.to_vec();
+    times.emit(&mut Writer::new(&mut written));
+    assert_eq!(written, message);
 }
 
 fn parameters(list: Parameters<'_>) {

@@ -22,7 +22,8 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
         server: Offer::new(2, Roles::Both, METHOD),
         bound: [0; 16],
     };
-    let limits = Limits { records: u64::from(input.arbitrary::<u8>()?) + 1, ..Limits::default() };
+    let records = u64::from(input.arbitrary::<u8>()?) + 1;
+    let limits = Limits::default().with(|it| it.records = records);
     let mut now = Instant::ZERO;
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
     let guard = |role| Guard::new(now, method.clone(), limits, role, transcript);

@@ -19,8 +19,8 @@ const KEPT: usize = 3;
 
 /// What both ends are told to do; keys change often.
 pub(crate) fn security() -> SecurityOptions {
-    let limits = Limits { records: 150, drain: Duration::from_secs(5), ..Limits::default() };
-    SecurityOptions { method: Arc::new(METHOD), limits }
+    let limits = Limits::default().with(|it| (it.records, it.drain) = (150, Duration::from_secs(5)));
+    SecurityOptions::new(Arc::new(METHOD)).limits(limits)
 }
 
 /// Keys of a connection once both offers were seen.

@@ -2,6 +2,7 @@
 //! names share it, so that several senders are received at one port.
 
 use crate::failure::Failure;
+use crate::places;
 use crate::protection::Protection;
 use crate::receiving::{Member, Said, Worker};
 use crate::thread::{Bell, lock, spawn};
@@ -43,7 +44,7 @@ pub(crate) struct Members {
 
 /// A thread that receives for all elements at the same ports.
 pub(crate) struct Hub {
-    place: String,
+    binds: Vec<Bind>,
     common: Common,
     pub(crate) bell: Arc<Bell>,
     pub(crate) members: Mutex<Members>,
@@ -57,14 +58,11 @@ impl Hub {
     ///
     /// # Errors
     /// The ports cannot be had, or another element has them for something else.
-    pub(crate) fn join(
-        place: &str,
-        settings: Settings,
-        member: impl FnOnce(Arc<Bell>) -> Member,
-    ) -> Result<Arc<Member>, Failure> {
+    pub(crate) fn join(settings: Settings, member: impl FnOnce(Arc<Bell>) -> Member) -> Result<Arc<Member>, Failure> {
         let mut hubs = lock(&HUBS);
         hubs.retain(|hub| !lock(&hub.members).over);
-        if let Some(hub) = hubs.iter().find(|hub| !settings.name.is_empty() && hub.place == place) {
+        let meets = |hub: &&Arc<Self>| !settings.name.is_empty() && places::meet(&hub.binds, &settings.binds);
+        if let Some(hub) = hubs.iter().find(meets) {
             let mut members = lock(&hub.members);
             if !members.over {
                 hub.check(&settings, &members)?;
@@ -78,8 +76,8 @@ impl Hub {
         let bell = Arc::new(Bell::new()?);
         let member = Arc::new(member(Arc::clone(&bell)));
         let members = Members { new: Vec::new(), all: vec![Arc::clone(&member)], over: false };
-        let hub =
-            Arc::new(Self { place: place.into(), common: settings.common.clone(), bell, members: Mutex::new(members) });
+        let (binds, common) = (settings.binds.clone(), settings.common.clone());
+        let hub = Arc::new(Self { binds, common, bell, members: Mutex::new(members) });
         let named = !settings.name.is_empty();
         let (inside, on_panic, first) = (Arc::clone(&hub), Arc::clone(&hub), Arc::clone(&member));
         let thread = spawn(
@@ -97,6 +95,10 @@ impl Hub {
     }
 
     fn check(&self, settings: &Settings, members: &Members) -> Result<(), Failure> {
+        if !places::serve(&self.binds, &settings.binds) {
+            let why = "another braidcastsrc has one of these ports at another address, or beside others";
+            return Err(Failure::property("listen", why, "give both elements the same ports and addresses"));
+        }
         if self.common != settings.common {
             let how = "set key, key-file, identity, peer-key, plain, keep-listening and give-up as it has them";
             return Err(Failure::property("listen", "another braidcastsrc listens there in another way", how));

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use braidcast_driver::{Bind, Link, Target, Via};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Several with commas between.
 pub(crate) fn parts(text: &str) -> Vec<&str> {
@@ -72,13 +72,35 @@ pub(crate) fn binds(listen: &str) -> Result<Vec<Bind>, Failure> {
     let bind = |part: &&str| {
         let digits = part.strip_prefix(':').unwrap_or(part);
         if let Ok(port) = digits.parse() {
-            return Ok(Bind { port, ..Bind::default() });
+            return Ok(Bind::default().with(|it| it.port = port));
         }
         let address = part.parse::<SocketAddr>();
         let wrong = |_| Failure::property("listen", format!("'{part}' is neither PORT nor ADDR:PORT"), how);
         address.map(Bind::to_addr).map_err(wrong)
     };
     all.iter().map(bind).collect()
+}
+
+/// An address that stands for all of this machine.
+fn is_any(addr: Option<IpAddr>) -> bool {
+    addr.is_none_or(|addr| addr.is_unspecified())
+}
+
+/// Returns `true` if a packet may be for sockets of both: a port is the same, and its address is, or
+/// may be.
+pub(crate) fn meet(some: &[Bind], others: &[Bind]) -> bool {
+    let same = |one: &Bind, other: &Bind| one.addr == other.addr || is_any(one.addr) || is_any(other.addr);
+    some.iter().any(|one| others.iter().any(|other| other.port == one.port && one.port != 0 && same(one, other)))
+}
+
+/// Returns `true` if sockets for `all` serve who asks for `asked`: the same ports in any order, each at the
+/// same address or at any. `0.0.0.0` is a part of any.
+pub(crate) fn serve(all: &[Bind], asked: &[Bind]) -> bool {
+    let fits = |one: &Bind, other: &Bind| {
+        one.port == other.port && (one.addr == other.addr || (one.addr.is_none() && is_any(other.addr)))
+    };
+    all.iter().all(|one| asked.iter().any(|other| fits(one, other)))
+        && asked.iter().all(|other| all.iter().any(|one| fits(one, other)))
 }
 
 #[cfg(test)]
@@ -110,6 +132,25 @@ mod tests {
     fn sockets_are_ports_and_addresses() {
         let all = binds("9000, 127.0.0.1:9001,:9002").unwrap();
         assert_eq!(all.iter().map(|it| it.port).collect::<Vec<_>>(), [9000, 9001, 9002]);
+        let of = |text| binds(text).unwrap();
+        for (all, asked, serves) in [
+            ("9000", "9000", true),
+            ("9000", ":9000", true),
+            ("9000", "0.0.0.0:9000", true),
+            ("9000", "[::]:9000", true),
+            ("9000,9001", "9001, 0.0.0.0:9000", true),
+            ("0.0.0.0:9000", "9000", false),
+            ("0.0.0.0:9000", "[::]:9000", false),
+            ("9000", "127.0.0.1:9000", false),
+            ("9000,9001", "9000", false),
+            ("9000", "9000,9001", false),
+        ] {
+            assert_eq!(serve(&of(all), &of(asked)), serves, "{all} for {asked}");
+            assert!(meet(&of(all), &of(asked)), "{all} and {asked}");
+        }
+        for apart in [["9000", "9001"], ["0", "0"], ["127.0.0.1:9000", "127.0.0.2:9000"]] {
+            assert!(!meet(&of(apart[0]), &of(apart[1])), "{apart:?}");
+        }
         assert!(binds("").is_err() && binds("home:9000").is_err() && binds("70000").is_err());
     }
 }

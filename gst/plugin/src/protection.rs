@@ -7,7 +7,7 @@ use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
 use braidcast_secure::known_peers::{KnownPeers, KnownPeersError};
 use braidcast_secure::tls::{Tls, Trust};
-use braidcast_secure::{Failed, Fingerprint, Limits, PrivateKey, SharedKey, Suite};
+use braidcast_secure::{Failed, Fingerprint, PrivateKey, SharedKey, Suite};
 use braidcast_session::SecurityReport;
 use gst::ResourceError as Code;
 use gst::glib::{self, prelude::*};
@@ -98,7 +98,7 @@ impl Protection {
             (self.own()?, self.peer_key.as_deref().map_or(Ok(open), |text| Ok(Trust::Only(fingerprints(text)?)))?)
         };
         let method = Arc::new(Tls::new(identity, trust, &Suite::ALL));
-        Ok(Some(SecurityOptions { method, limits: Limits::default() }))
+        Ok(Some(SecurityOptions::new(method)))
     }
 
     fn shared(&self) -> Result<Identity, Failure> {

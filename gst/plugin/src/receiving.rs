@@ -102,11 +102,10 @@ pub(crate) struct Receiving {
 }
 
 impl Receiving {
-    /// `place` is the ports that elements share if they have names.
-    pub(crate) fn start(place: &str, settings: Settings, tell: Tell<Said>, ask: Ask) -> Result<Self, Failure> {
+    pub(crate) fn start(settings: Settings, tell: Tell<Said>, ask: Ask) -> Result<Self, Failure> {
         let name = settings.name.clone();
         let member = |bell: Arc<Bell>| Member { name, shared: Shared::new(bell), tell, ask };
-        Ok(Self { member: Hub::join(place, settings, member)? })
+        Ok(Self { member: Hub::join(settings, member)? })
     }
 
     /// Waits for what is due next.

@@ -109,7 +109,7 @@ fn run(args: &Args) -> Result<Value, String> {
     let chances = args.link.iter().map(|path| link::chances(path, args.from, length)).collect::<Result<Vec<_>, _>>()?;
     let links =
         chances.iter().enumerate().map(|(n, it)| model(it, delay(n), args.queue)).collect::<Result<Vec<_>, _>>()?;
-    let limits = RateLimits { least: args.rate_range.0 * 1000, greatest: args.rate_range.1 * 1000 };
+    let limits = RateLimits::new(args.rate_range.0 * 1000, args.rate_range.1 * 1000);
     let count = args.seconds as usize * args.fps as usize;
     let clip = args.clip.as_deref().map(Clip::read).transpose()?;
     let mut follower = Follower::new(args.profile, args.fps, (limits.least, limits.greatest));

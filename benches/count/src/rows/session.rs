@@ -6,7 +6,7 @@ use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_secure::identity::Identity;
 use braidcast_secure::tls::{Tls, Trust};
-use braidcast_secure::{Limits, SecurityOptions, Suite};
+use braidcast_secure::{SecurityOptions, Suite};
 use braidcast_session::{ChannelId, Receiver, ReceiverOptions, Sender, SenderOptions};
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub(super) enum Protection {
 impl Protection {
     fn options(self) -> Option<SecurityOptions> {
         let tls = || Tls::new(Identity::ephemeral().expect("random numbers"), Trust::Anyone, &Suite::ALL);
-        (self == Self::Keys).then(|| SecurityOptions { method: Arc::new(tls()), limits: Limits::default() })
+        (self == Self::Keys).then(|| SecurityOptions::new(Arc::new(tls())))
     }
 }
 

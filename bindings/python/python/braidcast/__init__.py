@@ -6,9 +6,9 @@ Socket carries messages over several paths; braidcast.aio does so on asyncio's l
 from ._native import Event, Socket, __version__, fingerprint
 from .errors import Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure
 from .lab import Results, concat, run, scenarios
-from .message import Insecurity, Kind, Message, Reason
+from .message import Insecurity, Kind, Message, Reason, Timing
 
 __all__ = [
     "Broken", "BufferFull", "Error", "Event", "Insecurity", "Kind", "Message", "Misuse", "NoConnection", "Reason", "Results",
-    "Socket", "SystemFailure", "__version__", "concat", "fingerprint", "run", "scenarios",
+    "Socket", "SystemFailure", "Timing", "__version__", "concat", "fingerprint", "run", "scenarios",
 ]

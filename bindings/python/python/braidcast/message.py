@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, NamedTuple, Optional
+
+
+class Timing(NamedTuple):
+    """How old a message is, and for how long its deadline was over when it came, in seconds."""
+
+    #: From when it was given to the sender until it could be received.
+    age: float
+    #: 0: it came in time.
+    late: float
+    #: How far both may be off: there is no clock that both ends have.
+    uncertainty: float
 
 
 class Message(bytes):
@@ -15,11 +26,27 @@ class Message(bytes):
     ppid: int
     #: Whether it was sent outside the order of its stream.
     unordered: bool
+    #: Known of most messages with a deadline; None of all others.
+    timing: Optional[Timing]
 
-    def __new__(cls, data: Any = b"", *, stream: int = 0, ppid: int = 0, unordered: bool = False) -> Message:
+    def __new__(
+        cls,
+        data: Any = b"",
+        *,
+        stream: int = 0,
+        ppid: int = 0,
+        unordered: bool = False,
+        timing: Optional[tuple[float, float, float]] = None,
+    ) -> Message:
         it = super().__new__(cls, data)
         it.stream, it.ppid, it.unordered = stream, ppid, unordered
+        it.timing = None if timing is None else Timing(*timing)
         return it
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it is known to have come after its deadline, as the delay grew while it was under way."""
+        return self.timing is not None and self.timing.late > 0
 
     def __repr__(self) -> str:
         return f"<braidcast.Message of {len(self)} bytes, stream={self.stream} ppid={self.ppid}>"

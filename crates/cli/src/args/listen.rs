@@ -22,7 +22,7 @@ pub(crate) struct Place {
 impl Place {
     /// A UDP socket there.
     pub(crate) fn bind(&self) -> Bind {
-        Bind { addr: self.addr, port: self.port, device: self.zone.clone(), ..Bind::default() }
+        Bind::default().with(|it| (it.addr, it.port, it.device) = (self.addr, self.port, self.zone.clone()))
     }
 }
 

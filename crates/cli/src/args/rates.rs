@@ -138,7 +138,7 @@ pub(crate) struct RateRange(pub(crate) RateLimits);
 
 impl fmt::Display for RateRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RateLimits { least, greatest } = self.0;
+        let RateLimits { least, greatest, .. } = self.0;
         write!(f, "{}-{}", in_words(least), in_words(greatest))
     }
 }
@@ -161,7 +161,7 @@ pub(crate) fn rate_range(text: &str) -> Result<RateRange, String> {
             "'{text}' is not a range, as the first rate must be above 0 and no more than the second: {example}"
         ));
     }
-    Ok(RateRange(RateLimits { least, greatest }))
+    Ok(RateRange(RateLimits::new(least, greatest)))
 }
 
 #[cfg(test)]

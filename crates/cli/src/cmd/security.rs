@@ -10,7 +10,7 @@ use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
 use braidcast_secure::known_peers::{KnownPeers, KnownPeersError};
 use braidcast_secure::tls::{Tls, Trust};
-use braidcast_secure::{Fingerprint, Insecure, Insecurity, KeyKind, Limits, Method, SharedKey, Suite};
+use braidcast_secure::{Fingerprint, Insecure, Insecurity, KeyKind, Method, SharedKey, Suite};
 use braidcast_session::SecurityReport;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Security {
             method = method.logging_keys();
         }
         let method = Arc::new(method);
-        let options = SecurityOptions { method: Arc::clone(&method) as _, limits: Limits::default() };
+        let options = SecurityOptions::new(Arc::clone(&method) as _);
         Self { options: Some(options), method: Some(method), known: None, expected: Vec::new() }
     }
 

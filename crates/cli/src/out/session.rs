@@ -219,8 +219,11 @@ mod tests {
     use braidcast_session::{KindReport, RecentKind};
 
     fn report() -> Report {
-        let kind = KindReport { kind: "P", captured: 10, on_time: 6, late: 3, missing: 1, ..KindReport::default() };
-        Report { kinds: vec![kind], ..Report::default() }
+        let mut kind = KindReport::default();
+        (kind.kind, kind.captured, kind.on_time, kind.late, kind.missing) = ("P", 10, 6, 3, 1);
+        let mut report = Report::default();
+        report.kinds = vec![kind];
+        report
     }
 
     #[test]
@@ -235,9 +238,14 @@ mod tests {
 
     #[test]
     fn a_line_has_the_last_ten_seconds_and_says_how_old_the_last_word_is() {
-        let recent = |kind, captured, on_time| RecentKind { kind, captured, on_time, ..RecentKind::default() };
+        let recent = |kind, captured, on_time| {
+            let mut recent = RecentKind::default();
+            (recent.kind, recent.captured, recent.on_time) = (kind, captured, on_time);
+            recent
+        };
         let recent = vec![recent("tables", 50, 0), recent("audio", 40, 40), recent("I", 2, 1), recent("P", 6, 6)];
-        let mut report = Report { recent, recent_seconds: 10.2, unheard_seconds: Some(1.0), ..report() };
+        let mut report = report();
+        (report.recent, report.recent_seconds, report.unheard_seconds) = (recent, 10.2, Some(1.0));
         assert_eq!(
             headline(&report, End::Sender),
             "0 s, 0 bit/s, 60.0 % on time (last 10 s: video 87.5 %, audio 100.0 %)"

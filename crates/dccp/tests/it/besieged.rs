@@ -5,8 +5,8 @@ use crate::common::{PORT, SERVICE, packet_between};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Strangers, Writer};
 use braidcast_dccp::wire::{Checksum, Kind, Packet, Reset, ResetCode, option};
 use braidcast_dccp::{ConnectionId, Endpoint, Event, Options, SecurityOptions, SendOptions, State};
+use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
 use braidcast_testing::Counting;
 use core::time::Duration;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options { security: Some(SecurityOptions { method, limits: Limits::default() }), ..Options::default() }
+    Options { security: Some(SecurityOptions::new(method)), ..Options::default() }
 }
 
 /// Somebody without a key: what it knows of its connection, if it has one.

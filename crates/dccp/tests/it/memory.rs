@@ -4,8 +4,8 @@ use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::{
     Ccid, ConnectionId, Endpoint, Options, ReorderOptions, SecurityOptions, SendError, SendOptions, ServiceCode, State,
 };
+use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
 use braidcast_testing::Counting;
 use core::time::Duration;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ fn steady(options: &Options) {
 /// With ciphers without C, and keys that everybody knows.
 fn protected(ccid: Ccid) -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::ChaCha20Poly1305 });
-    let security = SecurityOptions { method, limits: Limits::default() };
+    let security = SecurityOptions::new(method);
     Options { ccids: vec![ccid], security: Some(security), ..Options::default() }
 }
 

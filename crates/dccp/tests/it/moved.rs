@@ -3,8 +3,8 @@
 use crate::common::{PORT, SERVICE};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::{Connection, ConnectionId, Endpoint, Event, Options, SecurityOptions, SendOptions};
+use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
 use core::time::Duration;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct Behind {
 impl Behind {
     fn new() -> Self {
         let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-        let security = Some(SecurityOptions { method, limits: Limits::default() });
+        let security = Some(SecurityOptions::new(method));
         let options = Options { security, max_segments: 1, ..Options::default() };
         let end = |name| Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)).unwrap();
         let (mut client, mut server) = (end("client"), end("server"));

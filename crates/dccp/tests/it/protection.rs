@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 fn with(word: u8, limits: Limits, ccid: Ccid) -> Options {
     let method = Arc::new(Known { word, suite: Suite::Aes128Gcm });
-    Options { ccids: vec![ccid], security: Some(SecurityOptions { method, limits }), ..Options::default() }
+    Options { ccids: vec![ccid], security: Some(SecurityOptions::new(method).limits(limits)), ..Options::default() }
 }
 
 fn options() -> Options {
@@ -94,7 +94,7 @@ fn keys_are_agreed_on_whatever_gets_lost() {
 
 #[test]
 fn keys_change_under_load_and_loss_without_a_message_too_few() {
-    let limits = Limits { records: 300, drain: Duration::from_secs(2), ..Limits::default() };
+    let limits = Limits::default().with(|it| (it.records, it.drain) = (300, Duration::from_secs(2)));
     let mut pair = Pair::connected(&with(1, limits, Ccid::Two), Duplex::both(lossy(10, 10, "1%")));
     let came = transfer(&mut pair, 3000, 900);
     let lost = pair.on_client(|it, now| it.report(now).ccid.lost);
@@ -199,7 +199,7 @@ fn what_goes_into_a_packet_leaves_room_for_the_record() {
 #[test]
 fn a_handshake_that_somebody_in_between_takes_part_in_comes_to_nothing() {
     // The offer in the Response is another one than the server made: keys differ, and nobody is told of a connection.
-    let limits = Limits { patience: Duration::from_secs(2), ..Limits::default() };
+    let limits = Limits::default().with(|it| it.patience = Duration::from_secs(2));
     let mut pair = Pair::new(&with(1, limits, Ccid::Two), Duplex::both(link(20, 20)));
     pair.until(ms(100), "the Response leaves", |pair| !pair.record.sent(SERVER).is_empty());
     let mut response = pair.record.sent(SERVER)[0].bytes.clone();

@@ -173,7 +173,7 @@ fn padding_keeps_the_rate_that_discards_would_lose() {
 
 #[test]
 fn what_makes_no_sense_is_refused_or_discarded_and_told() {
-    let send_queue = Limits { messages: 8, bytes: 1000 };
+    let send_queue = Limits::messages(8).bytes(1000);
     for queue in Method::ALL.map(|(_, queue)| queue) {
         let options = Options { queue, send_queue, ..Options::default() };
         let mut pair = Pair::connected(&options, Duplex::both(link(2, 40)));

@@ -5,8 +5,8 @@ use crate::common;
 use braidcast_core::{Rng, Route, SocketId};
 use braidcast_dccp::wire::{Kind, Reset, ResetCode};
 use braidcast_dccp::{CloseReason, Endpoint, Event, Options, SecurityOptions, SendOptions};
+use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
 use braidcast_sim::Duplex;
 use common::*;
 use core::time::Duration;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options { security: Some(SecurityOptions { method, limits: Limits::default() }), ..Options::default() }
+    Options { security: Some(SecurityOptions::new(method)), ..Options::default() }
 }
 
 fn closed(events: &[Event]) -> Option<&CloseReason> {

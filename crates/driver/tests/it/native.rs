@@ -69,7 +69,7 @@ fn datagrams_come_back_over_ipv6() {
 fn a_socket_for_all_addresses_answers_from_the_one_that_was_spoken_to() {
     let protocol = PROTOCOL + 1;
     let Some((mut driver, client)) = bound("127.0.0.5", protocol) else { return };
-    driver.bind(&Bind { carrier: Carrier::Ip(protocol), ..Bind::default() }).unwrap();
+    driver.bind(&Bind::default().with(|it| it.carrier = Carrier::Ip(protocol))).unwrap();
     let mut echo = Echo::default();
     echo.queue.push_back((Route::new(client, native("127.0.0.3")), Ecn::Ce, b"hello".to_vec()));
     let heard = until_heard(&mut driver, client, &mut echo);
@@ -109,8 +109,7 @@ fn a_socket_bound_to_an_interface_hears_nothing_of_the_others() {
     let Some((mut driver, _)) = bound("127.0.0.1", protocol) else { return };
     let elsewhere = Command::new("sh").args(["-c", "ls /sys/class/net | grep -v '^lo$' | head -n 1"]).output().unwrap();
     let elsewhere = String::from_utf8(elsewhere.stdout).unwrap();
-    let on =
-        |device: &str| Bind { carrier: Carrier::Ip(protocol), device: Some(device.trim().into()), ..Bind::default() };
+    let on = |device: &str| Bind::to_device(device.trim(), 0).with(|it| it.carrier = Carrier::Ip(protocol));
     if elsewhere.is_empty() {
         return common::skipped("a second interface, for native IP");
     }

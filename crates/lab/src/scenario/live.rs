@@ -50,7 +50,7 @@ struct Draft {
 
 impl Draft {
     fn new(sender: SenderOptions) -> Self {
-        let limits = RateLimits { least: 100_000, greatest: 6_000_000 };
+        let limits = RateLimits::new(100_000, 6_000_000);
         let encoding = Encoding { fps: 30, limits };
         Self { sender, early: false, lead: Duration::from_secs(3), follows: false, encoding, yardstick: false }
     }
@@ -191,7 +191,7 @@ fn range(value: &Value) -> Result<RateLimits, String> {
         let rate = |text: &str| parse::rate(text.trim()).ok();
         rate(least).zip(rate(greatest)).filter(|(least, greatest)| least <= greatest)
     });
-    let limits = rates.map(|(least, greatest)| RateLimits { least, greatest });
+    let limits = rates.map(|(least, greatest)| RateLimits::new(least, greatest));
     limits.ok_or_else(|| format!("`{text}` is not a range of rates; write for example 300kbit-8mbit"))
 }
 

@@ -56,7 +56,7 @@ fn a_priority_above_the_last_is_no_priority() {
 #[test]
 fn a_message_larger_than_the_queue_is_refused_and_nothing_goes_for_it() {
     for (name, method) in Method::ALL {
-        let mut queue = method.queue(Limits { messages: 4, bytes: 1000 });
+        let mut queue = method.queue(Limits::messages(4).bytes(1000));
         let mut gone = Vec::new();
         for message in 0..4 {
             queue.push(&at(0), tag(Some(100), 250), message, &mut gone).unwrap();

@@ -226,7 +226,7 @@ fn the_loss_of_a_frame_is_known_to_those_that_come_long_after_it() {
 
 #[test]
 fn what_never_expires_is_refused_and_not_discarded() {
-    let mut queue = Method::ByWorth.queue::<u32>(Limits { messages: 3, bytes: 3000 });
+    let mut queue = Method::ByWorth.queue::<u32>(Limits::messages(3).bytes(3000));
     let (outlook, mut gone) = (Outlook { rate: Some(1e3), ..Outlook::default() }, Vec::new());
     let priority = Priority::LAST;
     let lasting = Tag { priority, expiry: None, len: 1000, frame: None };

@@ -144,7 +144,7 @@ proptest! {
         delay in 0..100u64,
         steps in proptest::collection::vec(step(), 1..200),
     ) {
-        let limits = Limits { messages, bytes };
+        let limits = Limits::messages(messages).bytes(bytes);
         // `fifo-timed` goes by the time that messages waited.
         let delay = if method == Method::FifoTimed { 0 } else { delay };
         let outlook = Outlook { one_way_delay: Duration::from_millis(delay), rate: Some(1e5), ..Outlook::default() };

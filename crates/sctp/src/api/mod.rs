@@ -14,6 +14,7 @@ mod redundancy;
 mod report;
 mod sack_policy;
 mod streams;
+mod timing;
 mod variant;
 
 pub(crate) use blocking::Intervals;
@@ -34,4 +35,5 @@ pub use redundancy::{Artx, ArtxFrom, FecLosses, FecWindow};
 pub use report::{Abandoned, PathReport, PathState, Stats};
 pub use sack_policy::SackPolicy;
 pub use streams::{ReconfigurationResult, StreamChange, StreamRequest};
+pub use timing::Timing;
 pub use variant::PrVariant;

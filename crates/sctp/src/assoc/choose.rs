@@ -63,8 +63,7 @@ impl Open {
 
     /// Bytes that leave before what a queue gives now.
     fn ahead(&self) -> usize {
-        let in_front = self.queue.front().map_or(0, |front| front.bytes());
-        self.queue.waiting_bytes() - in_front
+        self.queue.without_front(self.queue.waiting_bytes())
     }
 
     fn delay_over(&self, index: PathIndex) -> Duration {
@@ -144,7 +143,7 @@ impl Open {
     /// next out of a level of the queue.
     fn may_leave(&self, level: usize, view: &PathView) -> bool {
         let Some(front) = self.queue.front() else { return false };
-        let sent = self.queue.held_bytes() - front.bytes();
+        let sent = self.queue.without_front(self.queue.held_bytes());
         sent == 0 || sent + front.longest_next(level, view) <= self.options.limits.send_buffer - front.most_bytes()
     }
 }

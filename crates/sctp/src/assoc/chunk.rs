@@ -32,14 +32,15 @@ impl Open {
         let payload = &message.payload[from..from + len];
         let (stream, unordered, ppid) = (message.stream, message.unordered, message.ppid);
         let (tsn, first, last) = (tsn.wire(), piece.first, piece.last);
+        let timed = last && message.is_timed();
         let mut w = Writer::new(buf);
         if self.agreed.interleaving {
             let (mid, fsn) = (message.number, piece.fsn);
-            let chunk = IData { tsn, stream, mid, unordered, first, last, immediate, ppid, fsn, payload };
+            let chunk = IData { tsn, stream, mid, unordered, first, last, immediate, timed, ppid, fsn, payload };
             chunk.emit_header(&mut w, len);
         } else {
             let ssn = message.number as u16;
-            let chunk = Data { tsn, stream, ssn, ppid, unordered, first, last, immediate, payload };
+            let chunk = Data { tsn, stream, ssn, ppid, unordered, first, last, immediate, timed, payload };
             chunk.emit_header(&mut w, len);
         }
         payload

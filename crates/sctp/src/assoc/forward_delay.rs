@@ -29,21 +29,28 @@ impl Open {
     /// For how long timestamps are not believed after the receive window was shut.
     const DOUBT: Duration = Duration::from_secs(30);
 
-    /// Returns `true` if packets are stamped.
-    fn stamps(&self) -> bool {
+    /// Returns `true` if forward delays are measured.
+    fn measures(&self) -> bool {
         self.agreed.timestamps && (self.scheduler.heeds_forward_delay() || self.heeds_forward_delay())
     }
 
-    /// Bytes that new data leaves to a timestamp.
-    pub(super) fn timestamp_reserve(&self) -> usize {
-        if self.stamps() { Timestamp::LEN } else { 0 }
+    /// Returns `true` if packets are stamped: forward delays are measured, or messages say when they
+    /// are due by our clock, which the peer has to know then (decision 39).
+    fn stamps(&self) -> bool {
+        self.measures() || self.queue.has_timed()
+    }
+
+    /// Bytes that new data over the path `index` leaves to a timestamp.
+    pub(super) fn timestamp_reserve(&self, now: Instant, index: PathIndex) -> usize {
+        let reserved = self.measures() || (self.stamps() && self.paths[index].one_way().is_due(now));
+        if reserved { Timestamp::LEN } else { 0 }
     }
 
     /// Appends a timestamp to a packet that leaves over the path `index`, if one is due and fits.
     pub(super) fn put_timestamp(&mut self, now: Instant, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
         if self.stamps() && buf.len() + Timestamp::LEN <= end && self.paths[index].takes_timestamp(now) {
             let PathId(path) = self.paths[index].id();
-            Timestamp { path, sent: micros(now) }.emit(&mut Writer::new(buf));
+            Timestamp { path, sent: micros(now), quiet: !self.measures() }.emit(&mut Writer::new(buf));
         }
     }
 
@@ -69,14 +76,14 @@ impl Open {
     /// made up, and comes out of order: round trips, which it cannot make shorter, count for a
     /// while.
     pub(super) fn doubt_timestamps(&mut self, now: Instant) {
-        if self.stamps() {
+        if self.measures() {
             self.clocks.doubted_until = now + Self::DOUBT;
         }
     }
 
     /// Puts into `views` the forward delays that were measured one way.
     pub(super) fn fill_forward_delays(&self, now: Instant, views: &mut [PathView]) {
-        if !self.stamps() || now < self.clocks.doubted_until {
+        if !self.measures() || now < self.clocks.doubted_until {
             return;
         }
         let measured = || self.paths.enumerate().filter_map(|(index, path)| Some((index, Bounds::of(now, path)?)));

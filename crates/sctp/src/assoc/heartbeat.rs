@@ -68,7 +68,7 @@ impl Open {
         let nonce = self.rng.u64();
         let Some((size, sent, info)) = self.paths[index].send_train_packet(now, nonce) else { return };
         if self.agreed.timestamps {
-            Timestamp { path: info.path.0, sent }.emit(&mut Writer::new(buf));
+            Timestamp { path: info.path.0, sent, quiet: false }.emit(&mut Writer::new(buf));
         }
         self.put_padded(info, start, size, buf);
     }

@@ -227,7 +227,7 @@ impl Open {
             shutdown,
             asks,
         } = parts;
-        queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn);
+        queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn, settled.agreed.timed);
         let protection = Protection::new(now, &options, settled.keys).map(Box::new);
         queue.hold_back(protection.is_some());
         let mut scheduler = options.paths.scheduler.scheduler();

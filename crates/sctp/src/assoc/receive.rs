@@ -182,9 +182,9 @@ impl Open {
                     (c.first, c.last, c.unordered, c.stream, c.ppid, c.payload);
                 let tsn = self.tracker.unwrap(c.tsn);
                 arrivals.immediate |= c.immediate;
-                let arrived = now;
+                let (arrived, timed) = (now, c.timed && self.agreed.timed);
                 self.handle_data(
-                    Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    Fragment { tsn, stream, unordered, first, last, timed, ppid, key, payload, path, arrived },
                     raw.bytes,
                     arrivals,
                 );
@@ -195,9 +195,9 @@ impl Open {
                     (c.first, c.last, c.unordered, c.stream, c.ppid, c.payload);
                 let tsn = self.tracker.unwrap(c.tsn);
                 arrivals.immediate |= c.immediate;
-                let arrived = now;
+                let (arrived, timed) = (now, c.timed && self.agreed.timed);
                 self.handle_data(
-                    Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    Fragment { tsn, stream, unordered, first, last, timed, ppid, key, payload, path, arrived },
                     raw.bytes,
                     arrivals,
                 );
@@ -240,7 +240,10 @@ impl Open {
                 self.handle_redundancy(&redundancy);
             }
             Chunk::Slice(slice) if self.agreed.slices => self.handle_slice(now, arrived, &slice, arrivals),
-            Chunk::Timestamp(timestamp) if self.agreed.timestamps => self.timestamps.on_arrival(now, timestamp),
+            Chunk::Timestamp(timestamp) if self.agreed.timestamps => {
+                self.timestamps.on_arrival(now, timestamp);
+                self.observe_clock(now, timestamp.sent);
+            }
             Chunk::TimestampEcho(echo) if self.agreed.timestamps => self.handle_timestamp_echo(now, &echo),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, arrived, shutdown.cumulative_tsn),
             Chunk::ShutdownAck(_) => self.handle_shutdown_ack(arrived),
@@ -282,6 +285,14 @@ impl Open {
             }
         }
         true
+    }
+
+    /// A timestamp of the peer: it says what its clock shows (decision 39).
+    fn observe_clock(&mut self, now: Instant, sent: u32) {
+        if self.agreed.timed {
+            let round_trip = self.paths.iter().filter_map(|path| path.rtt().srtt()).min();
+            self.reassembly.observe_clock(now, sent, round_trip);
+        }
     }
 
     /// A slice of a chunk; the chunk is handled once it is whole.

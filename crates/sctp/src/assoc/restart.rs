@@ -62,7 +62,7 @@ impl Open {
     /// Takes over what the new handshake settled. Messages that are whole stay to be received.
     fn begin_anew(&mut self, now: Instant, settled: Settled) {
         let options = &self.options;
-        self.queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn);
+        self.queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn, settled.agreed.timed);
         self.reassembly.reset(settled.receive_limits(options));
         self.ledger = settled.ledger(options);
         self.tracker = settled.tracker();

@@ -8,6 +8,7 @@ use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
 use crate::rx::{Limits, Tracker};
 use crate::tx::Ledger;
+use crate::wire::Times;
 use crate::wire::chunk::Init;
 use braidcast_core::Instant;
 use braidcast_secure::{Role, Transcript};
@@ -94,10 +95,12 @@ impl Settled {
     }
 
     pub(super) const fn receive_limits(&self, options: &Options) -> Limits {
+        // What a message carries of times is not the application's.
+        let times = if self.agreed.timed { Times::LEN } else { 0 };
         Limits {
             streams: self.inbound_streams,
             interleaving: self.agreed.interleaving,
-            max_message: options.limits.max_message,
+            max_message: options.limits.max_message + times,
         }
     }
 

@@ -288,7 +288,8 @@ impl Open {
             && self.has_new_data()
             && self.suits(now, index)
         {
-            let most = self.longest_packet() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve();
+            let most =
+                self.longest_packet() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve(now, index);
             let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
             self.admit(now, index, worth_it);

@@ -29,6 +29,9 @@ fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
     let with_ecn = emitted(&Offer { ecn: true, ..offer });
     assert_eq!(with_ecn[4..8], [0x80, 0, 0, 4], "ECN Capable");
     assert_eq!(parse(&with_ecn), Ok(Offer { ecn: true, ..offer }));
+    let with_times = emitted(&Offer { timed: true, ..offer });
+    assert_eq!(with_times[4..8], [0x8f, 1, 0, 4], "Timed Messages");
+    assert_eq!(parse(&with_times), Ok(Offer { timed: true, ..offer }));
     let bytes = emitted(&offer);
     assert_eq!(bytes[..4], [0xc0, 0, 0, 4], "Forward-TSN-Supported");
     assert_eq!(bytes[4..16], [0x80, 8, 0, 10, 64, 0xc2, 0xc0, 0xc1, 0x80, 15, 0, 0], "Supported Extensions");
@@ -46,6 +49,7 @@ fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
         redundancy: true,
         slices: true,
         timestamps: true,
+        timed: true,
         reconfiguration: true,
         ..Offer::new(&mut Rng::from_seed(seed), true, true)
     };
@@ -61,6 +65,7 @@ fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
             redundancy: true,
             slices: true,
             timestamps: true,
+            timed: true,
             reconfiguration: true,
             asconf: true,
             auth: true

@@ -28,6 +28,8 @@ pub(crate) struct Fragment<'a> {
     pub(crate) first: bool,
     /// The E bit.
     pub(crate) last: bool,
+    /// The T bit, if it was agreed on: of the last fragment it counts.
+    pub(crate) timed: bool,
     /// Of the first fragment it counts; of others it is ignored.
     pub(crate) ppid: u32,
     /// Its message, and with I-DATA its place there.
@@ -65,6 +67,8 @@ pub(crate) enum ReassemblyError {
     Mismatch,
     #[error("two messages with the same sequence number")]
     RepeatedMessage,
+    #[error("a message that has nothing but its times")]
+    NothingButTimes,
     #[error("a message of more than {limit} bytes")]
     TooLong { limit: usize },
 }

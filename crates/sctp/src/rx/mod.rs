@@ -9,6 +9,7 @@
 mod ack;
 mod echo;
 mod fragment;
+mod peer_clock;
 mod pool;
 mod reassembly;
 mod runs;

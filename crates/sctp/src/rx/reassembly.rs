@@ -1,13 +1,16 @@
 mod renumber;
 
 use super::fragment::{Fragment, Key, ReassemblyError};
+use super::peer_clock::PeerClock;
 use super::pool::Pool;
 use super::runs::{Label, Message, Piece, Runs, idata_position};
 use super::streams::Streams;
-use crate::api::Waits;
+use crate::api::{Timing, Waits};
 use crate::number::Tsn;
+use crate::wire::Times;
 use braidcast_core::{Instant, PathId};
 use core::mem;
+use core::time::Duration;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,6 +38,10 @@ pub struct Received {
     pub path: PathId,
     /// When that fragment came; a later delivery waited for the message's turn in its stream.
     pub whole: Instant,
+    /// If it came by its deadline. `None`: it has none, or one more than half an hour ahead; the two ends
+    /// did not agree on that ([`Options::timed_messages`](crate::Options)); or no round trip was measured
+    /// yet.
+    pub timing: Option<Timing>,
 }
 
 /// Puts fragments together to messages and delivers them in the order that each stream asks for (RFC 9260
@@ -59,6 +66,8 @@ pub(crate) struct Reassembly {
     /// Streams that began anew, and the last TSN of before: what skips messages up to there is of before too.
     renumbered: BTreeMap<u16, Tsn>,
     pool: Pool,
+    /// The peer's, as far as its timestamps tell.
+    clock: PeerClock,
     buffered: usize,
     assembling: Waits,
     ordering: Waits,
@@ -77,6 +86,7 @@ impl Reassembly {
             passed: 0,
             renumbered: BTreeMap::new(),
             pool: Pool::default(),
+            clock: PeerClock::default(),
             buffered: 0,
             assembling: Waits::default(),
             ordering: Waits::default(),
@@ -94,7 +104,13 @@ impl Reassembly {
         self.limits = limits;
         self.streams = Streams::new(limits.streams, limits.interleaving);
         self.runs = Runs::new(limits.interleaving);
+        self.clock = PeerClock::default();
         self.buffered = self.ready.iter().map(Message::charge).sum();
+    }
+
+    /// A packet came that had left at `sent` by the peer's clock.
+    pub(crate) fn observe_clock(&mut self, now: Instant, sent: u32, round_trip: Option<Duration>) {
+        self.clock.observe(now, sent, round_trip);
     }
 
     /// Returns `true` if the peer may send on `stream`.
@@ -217,10 +233,19 @@ impl Reassembly {
 
     /// Moves message `place` of `ready` into `buf`.
     fn hand_out(&mut self, place: usize, buf: &mut Vec<u8>) -> Option<Received> {
-        let Message { label, ppid, path, buffer, arrived: (_, whole), .. } = self.remove(place)?;
+        let Message { label, ppid, path, buffer, arrived: (_, whole), ready, timed, .. } = self.remove(place)?;
         let bytes = self.pool.detach(buffer);
         self.pool.keep(mem::replace(buf, bytes));
-        Some(Received { stream: label.stream, ppid, unordered: label.unordered, path, whole })
+        let timing = if timed { self.take_times(ready, buf) } else { None };
+        Some(Received { stream: label.stream, ppid, unordered: label.unordered, path, whole, timing })
+    }
+
+    /// Takes the times off the end of `message`, which could be received at `ready`.
+    fn take_times(&self, ready: Instant, message: &mut Vec<u8>) -> Option<Timing> {
+        let (payload, times) = Times::split(message).ok()?;
+        let len = payload.len();
+        message.truncate(len);
+        self.clock.timing(ready, times)
     }
 
     /// Takes the next whole message that has `ppid` out of turn; `None` if there is none. It is the
@@ -244,7 +269,7 @@ impl Reassembly {
 
     /// Finds the place of a fragment; `None` if its message was skipped.
     fn place<'a>(&mut self, fragment: Fragment<'a>) -> Result<Option<Piece<'a>>, ReassemblyError> {
-        let Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived } = fragment;
+        let Fragment { tsn, stream, unordered, first, last, timed, ppid, key, payload, path, arrived } = fragment;
         if !self.streams.accepts(key) {
             return Err(ReassemblyError::WrongKind);
         }
@@ -264,7 +289,7 @@ impl Reassembly {
         Ok(number.map(|number| {
             let label = Label { stream, unordered, number };
             let at = fsn.map_or(u128::from(tsn.get()), |fsn| idata_position(label, fsn));
-            Piece { at, first, last, label, ppid, path, arrived, payload }
+            Piece { at, first, last, timed, label, ppid, path, arrived, payload }
         }))
     }
 
@@ -273,6 +298,11 @@ impl Reassembly {
     fn deliver(&mut self, message: Message) -> Result<(), ReassemblyError> {
         let Label { stream, unordered, number } = message.label;
         let now = message.arrived.1;
+        if message.timed && message.buffer.len() <= Times::LEN {
+            self.buffered -= message.charge();
+            self.pool.release(message.buffer);
+            return Err(ReassemblyError::NothingButTimes);
+        }
         if unordered {
             self.hand_over(now, message);
             return Ok(());
@@ -326,7 +356,8 @@ impl Reassembly {
     }
 
     /// The application may have `message`.
-    fn hand_over(&mut self, now: Instant, message: Message) {
+    fn hand_over(&mut self, now: Instant, mut message: Message) {
+        message.ready = now;
         let (first, last) = message.arrived;
         self.assembling.add(last - first);
         self.ordering.add(now - last);

@@ -24,7 +24,11 @@ pub(super) struct Message {
     pub(super) path: PathId,
     /// When the first of its fragments came, whichever that was, and the last.
     pub(super) arrived: (Instant, Instant),
+    /// When it could be received first.
+    pub(super) ready: Instant,
     pub(super) fragments: u32,
+    /// It ends with its times.
+    pub(super) timed: bool,
     pub(super) buffer: Buffer,
 }
 
@@ -42,6 +46,7 @@ pub(super) struct Piece<'a> {
     pub(super) at: u128,
     pub(super) first: bool,
     pub(super) last: bool,
+    pub(super) timed: bool,
     pub(super) label: Label,
     pub(super) ppid: u32,
     pub(super) path: PathId,
@@ -53,8 +58,9 @@ impl Piece<'_> {
     /// A message or a part of one that holds this fragment alone; `grows` if the rest is to come.
     pub(super) fn message(&self, pool: &mut Pool, grows: bool) -> Message {
         let buffer = pool.fill(self.payload, grows);
-        let arrived = (self.arrived, self.arrived);
-        Message { label: self.label, ppid: self.ppid, path: self.path, arrived, fragments: 1, buffer }
+        let (arrived, timed) = ((self.arrived, self.arrived), self.last && self.timed);
+        let (label, ppid, path, ready) = (self.label, self.ppid, self.path, self.arrived);
+        Message { label, ppid, path, arrived, ready, fragments: 1, timed, buffer }
     }
 }
 
@@ -162,6 +168,7 @@ impl Runs {
                     run.end = after.end;
                     run.has_last = after.has_last;
                     run.message.fragments += after.message.fragments;
+                    run.message.timed |= after.message.timed;
                     run.message.arrived.0 = run.message.arrived.0.min(after.message.arrived.0);
                     pool.release(run.message.buffer.join(after.message.buffer));
                 }
@@ -248,6 +255,7 @@ impl Run {
         if piece.first {
             self.message.ppid = piece.ppid;
         }
+        self.message.timed |= piece.last && piece.timed;
         self.message.path = piece.path;
         self.message.arrived.1 = piece.arrived;
         self.message.fragments += 1;

@@ -21,6 +21,9 @@ impl Timestamps {
 
     /// One came.
     pub(crate) fn on_arrival(&mut self, now: Instant, timestamp: Timestamp) {
+        if timestamp.quiet {
+            return;
+        }
         self.of_packet = Some((timestamp, now));
         if let Some(known) = self.waiting.iter_mut().find(|(known, _)| known.path == timestamp.path) {
             *known = (timestamp, now);
@@ -39,7 +42,7 @@ impl Timestamps {
     pub(crate) fn take_of_packet(&mut self) -> Option<StampArrival> {
         let (stamp, at) = self.of_packet.take()?;
         self.waiting.retain(|(waiting, _)| *waiting != stamp);
-        let Timestamp { path, sent } = stamp;
+        let Timestamp { path, sent, .. } = stamp;
         Some(StampArrival { path, sent, arrived: micros(at), elapsed: 0 })
     }
 
@@ -53,7 +56,7 @@ impl Timestamps {
         let start = buf.len();
         let mut w = Writer::new(buf);
         TimestampEcho::begin(&mut w, count);
-        for (Timestamp { path, sent }, at) in self.waiting.drain(..count) {
+        for (Timestamp { path, sent, .. }, at) in self.waiting.drain(..count) {
             let elapsed = u32::try_from((now - at).as_micros()).unwrap_or(u32::MAX);
             StampArrival { path, sent, arrived: micros(at), elapsed }.emit(&mut w);
         }
@@ -81,7 +84,7 @@ mod tests {
     fn the_newest_of_each_path_is_told_once() {
         let mut timestamps = Timestamps::default();
         for (at, path, sent) in [(1, 0, 10), (2, 1, 11), (3, 0, 12)] {
-            timestamps.on_arrival(Instant::from_millis(at), Timestamp { path, sent });
+            timestamps.on_arrival(Instant::from_millis(at), Timestamp { path, sent, quiet: false });
         }
         let arrival = |path, sent, arrived, elapsed| StampArrival { path, sent, arrived, elapsed };
         assert_eq!(told(&mut timestamps, 5, 100), [arrival(0, 12, 3000, 2000), arrival(1, 11, 2000, 3000)]);
@@ -92,19 +95,27 @@ mod tests {
     fn what_the_answer_to_a_packet_tells_no_sack_tells_again() {
         let mut timestamps = Timestamps::default();
         timestamps.on_packet();
-        timestamps.on_arrival(Instant::from_millis(1), Timestamp { path: 0, sent: 10 });
+        timestamps.on_arrival(Instant::from_millis(1), Timestamp { path: 0, sent: 10, quiet: false });
         assert_eq!(timestamps.take_of_packet(), Some(StampArrival { path: 0, sent: 10, arrived: 1000, elapsed: 0 }));
         assert_eq!((timestamps.take_of_packet(), told(&mut timestamps, 5, 100)), (None, vec![]));
-        timestamps.on_arrival(Instant::from_millis(6), Timestamp { path: 0, sent: 11 });
+        timestamps.on_arrival(Instant::from_millis(6), Timestamp { path: 0, sent: 11, quiet: false });
         timestamps.on_packet();
         assert_eq!(timestamps.take_of_packet(), None, "it came with the packet before");
         assert_eq!(told(&mut timestamps, 7, 100).len(), 1);
     }
 
     #[test]
+    fn of_a_quiet_one_nothing_is_told() {
+        let mut timestamps = Timestamps::default();
+        timestamps.on_packet();
+        timestamps.on_arrival(Instant::from_millis(1), Timestamp { path: 0, sent: 10, quiet: true });
+        assert_eq!((timestamps.take_of_packet(), told(&mut timestamps, 5, 100)), (None, vec![]));
+    }
+
+    #[test]
     fn what_does_not_fit_waits_and_what_is_kept_is_bounded() {
         let mut timestamps = Timestamps::default();
-        (0..1000).for_each(|path| timestamps.on_arrival(Instant::ZERO, Timestamp { path, sent: 0 }));
+        (0..1000).for_each(|path| timestamps.on_arrival(Instant::ZERO, Timestamp { path, sent: 0, quiet: false }));
         assert_eq!(timestamps.waiting.len(), Timestamps::MAX_PATHS);
         assert_eq!(told(&mut timestamps, 0, 4 + 15), []);
         assert_eq!(told(&mut timestamps, 0, 4 + 35).len(), 2);

@@ -46,7 +46,7 @@ impl Front {
         let count = if scope == QueueScope::Alone { 1 } else { Priority::COUNT };
         let asked = options.queue.limits;
         let most = options.limits.send_buffer / 2 / count;
-        let limits = Limits { messages: asked.messages.max(1), bytes: asked.bytes.min(most) };
+        let limits = Limits::messages(asked.messages.max(1)).bytes(asked.bytes.min(most));
         let levels = (0..count).map(|_| method.queue(limits)).collect();
         Some(Self { scope, method, limits, levels, gone: Vec::new(), len: 0, bytes: 0, longest_of_late: 0 })
     }
@@ -182,7 +182,7 @@ impl Front {
 
     /// Bytes that the fullest level still has room for.
     pub(crate) fn room(&self) -> usize {
-        let Limits { messages, bytes } = self.limits;
+        let Limits { messages, bytes, .. } = self.limits;
         let free = |held: usize, count: usize| if count >= messages { 0 } else { bytes.saturating_sub(held) };
         self.levels.iter().map(|level| free(level.bytes(), level.len())).min().unwrap_or_default()
     }

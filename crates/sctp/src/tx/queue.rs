@@ -5,6 +5,7 @@ mod express;
 mod fair;
 mod paused;
 mod settled;
+mod times;
 mod turns;
 
 use super::{Front, Prospect};
@@ -53,6 +54,8 @@ pub(crate) struct Message {
     internal: bool,
     /// The application asked to be told when it is acknowledged.
     report: bool,
+    /// Its payload ends with its times (decision 39).
+    timed: bool,
 }
 
 /// The name of a message in the [`SendQueue`] that has it.
@@ -115,6 +118,11 @@ impl Message {
     #[cfg(debug_assertions)]
     pub(super) const fn chunks(&self) -> u32 {
         self.chunks
+    }
+
+    /// Returns `true` if its payload ends with its times (decision 39).
+    pub(crate) const fn is_timed(&self) -> bool {
+        self.timed
     }
 
     /// Returns `true` if it must be at the receiver by some time.
@@ -209,6 +217,10 @@ pub(crate) struct SendQueue {
     paused_bytes: usize,
     /// Nothing but `express` goes.
     held_back: bool,
+    /// Messages with a deadline say when they are due, unless the peer does not read that (decision 39).
+    tells_times: bool,
+    /// One did.
+    has_timed: bool,
     /// The message under way, where messages must not be interleaved.
     under_way: Option<MessageKey>,
     spare: Vec<Vec<u8>>,
@@ -228,7 +240,8 @@ impl SendQueue {
 
     /// The queue that the options ask for.
     pub(crate) fn of(options: &Options) -> Self {
-        Self::new(options.queue.stream_order, options.papers.abandonment).behind(Front::new(options))
+        let queue = Self::new(options.queue.stream_order, options.papers.abandonment).behind(Front::new(options));
+        Self { tells_times: options.timed_messages, ..queue }
     }
 
     pub(crate) fn new(order: StreamOrder, abandonment: Abandonment) -> Self {
@@ -249,6 +262,8 @@ impl SendQueue {
             paused: BTreeMap::new(),
             paused_bytes: 0,
             held_back: false,
+            tells_times: false,
+            has_timed: false,
             under_way: None,
             spare: Vec::new(),
             delivered: VecDeque::new(),
@@ -273,9 +288,10 @@ impl SendQueue {
     }
 
     /// What the handshake settled.
-    pub(crate) const fn settle(&mut self, interleaving: bool, skippable: bool) {
+    pub(crate) fn settle(&mut self, interleaving: bool, skippable: bool, timed: bool) {
         self.interleaving = interleaving;
         self.skippable = skippable;
+        self.settle_times(timed);
     }
 
     /// After a restart of the peer numbering begins anew (RFC 9260 §5.2.4.1); messages not yet cut
@@ -367,13 +383,15 @@ impl SendQueue {
     fn hold(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> MessageKey {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(payload);
+        let timed = self.put_times(now, &how, &mut buffer);
+        let len = buffer.len();
         let promise = match how.reliability {
             Reliability::Reliable => Promise::Always,
             Reliability::Lifetime(lifetime) => Promise::Until(now + lifetime),
             Reliability::Retransmissions(limit) => Promise::Repeats(limit),
             Reliability::Priority(rank) => Promise::Priority(rank),
         };
-        let tag = Tag { priority: how.priority, expiry: how.deadline, len: payload.len(), frame: how.frame };
+        let tag = Tag { priority: how.priority, expiry: how.deadline, len, frame: how.frame };
         let own = self.front.as_ref().filter(|front| front.is_alone()).map(|front| front.rank(&tag));
         let order = self.order;
         let &mut OutStream { priority, copied, .. } = self.stream(how.stream);
@@ -402,9 +420,10 @@ impl SendQueue {
             abandoned: false,
             internal: false,
             report: how.report,
+            timed,
         };
-        self.waiting_bytes += payload.len();
-        self.held_bytes += payload.len();
+        self.waiting_bytes += len;
+        self.held_bytes += len;
         MessageKey(self.messages.insert(message) as u32)
     }
 

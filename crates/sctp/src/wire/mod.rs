@@ -15,6 +15,7 @@ mod error;
 mod fields;
 mod packet;
 pub mod param;
+mod times;
 mod tlv;
 
 pub use binding::binding;
@@ -24,6 +25,7 @@ pub use entries::{Entries, Entry};
 pub use error::{ParseError, Place};
 pub use packet::{BY_RECORD, Chunks, Header, PROTECTION, Packet, RawChunk, begin, seal};
 pub use param::{Address, Parameter, Parameters};
+pub use times::Times;
 pub use tlv::{RawTlv, Tlvs, UnknownAction};
 
 /// `len` rounded up to the next multiple of four (RFC 9260 §3.2: chunks and parameters are padded so).

@@ -331,7 +331,7 @@ fn pictures_are_whole_sooner_when_redundancy_leaves_behind_each_of_them() {
 #[test]
 fn the_retransmission_timer_waits_while_the_code_has_its_time() {
     // The near path's timeout is little more than 200 ms, and δ 400 ms: twice the round trip of the far one.
-    let rto = RtoBounds { initial: ms(1000), min: ms(200), max: ms(60_000) };
+    let rto = RtoBounds::new(ms(1000), ms(200), ms(60_000));
     let artx = Some(Artx::Slowest);
     let options = Options::live().with(|it| {
         it.timers.rto = rto;
@@ -472,8 +472,8 @@ fn a_liar_is_harmless() {
     // Solutions that are no data chunk: another TSN, a wrong length, no payload, a stream that there is not, I-DATA.
     let symbol = |tsn: u32, stream: u16, payload: &[u8]| {
         let mut bytes = Vec::new();
-        let (first, last, unordered, immediate) = (true, true, true, false);
-        let data = Data { tsn, stream, ssn: 0, ppid: 0, unordered, first, last, immediate, payload };
+        let (first, last, unordered, immediate, timed) = (true, true, true, false, false);
+        let data = Data { tsn, stream, ssn: 0, ppid: 0, unordered, first, last, immediate, timed, payload };
         data.emit_header(&mut Writer::new(&mut bytes), payload.len());
         bytes.extend_from_slice(payload);
         bytes

@@ -328,6 +328,7 @@ const DATA: Chunk<'static> = Chunk::Data(Data {
     first: true,
     last: true,
     immediate: false,
+    timed: false,
     payload: b"x",
 });
 

@@ -42,5 +42,6 @@ mod sack_path;
 mod schedulers;
 mod select;
 mod strangers;
+mod timing;
 mod transfer;
 mod zero_checksum;

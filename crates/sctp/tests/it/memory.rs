@@ -138,7 +138,7 @@ fn nor_does_it_where_every_packet_is_sealed() {
 /// With ciphers without C, and keys that everybody knows.
 fn protected() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::ChaCha20Poly1305 });
-    Options::default().with(|it| it.security = Some(SecurityOptions { method, limits: Default::default() }))
+    Options::default().with(|it| it.security = Some(SecurityOptions::new(method)))
 }
 
 fn steady(options: &Options) {
@@ -329,7 +329,7 @@ struct Besieged {
 impl Besieged {
     fn new(seed: u64) -> Self {
         let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-        let security = Some(SecurityOptions { method, limits: Default::default() });
+        let security = Some(SecurityOptions::new(method));
         let mut pipe = Pipe::new(&Options::live().with(|it| it.security = security));
         let route = Route::new(SocketId(0), address(2, 9899));
         let member = pipe.client.connect(pipe.now, 9899, &[route]).unwrap();
@@ -446,6 +446,7 @@ impl Besieged {
                     last,
                     unordered: false,
                     immediate: false,
+                    timed: false,
                     payload: &[9; 1300],
                 };
                 let bytes = packet(stranger.peer_tag, &[Chunk::IData(data)]);

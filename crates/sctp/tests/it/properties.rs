@@ -144,7 +144,7 @@ fn times() -> impl Strategy<Value = Change> {
     let paths = (100_u64..5000, 1_u32..8, prop::option::of(0_u32..3), prop::option::of(5_u64..200));
     (rto, paths).prop_map(|((initial, min, max), (heartbeat, retrans, quick_failover, queueing))| {
         let change = move |it: &mut Options| {
-            it.timers.rto = RtoBounds { initial: ms(initial), min: ms(min.max(20)), max: ms(max) };
+            it.timers.rto = RtoBounds::new(ms(initial), ms(min.max(20)), ms(max));
             (it.paths.heartbeat_interval, it.paths.path_max_retrans) = (ms(heartbeat), retrans);
             (it.paths.quick_failover, it.congestion.queueing_limit) = (quick_failover, queueing.map(ms));
         };

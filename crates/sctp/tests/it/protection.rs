@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 fn protected(word: u8, limits: Limits) -> Options {
     let method = Arc::new(Known { word, suite: Suite::Aes128Gcm });
-    Options::live().with(|it| it.security = Some(SecurityOptions { method, limits }))
+    Options::live().with(|it| it.security = Some(SecurityOptions::new(method).limits(limits)))
 }
 
 fn options() -> Options {
@@ -157,7 +157,7 @@ fn packets_in_clear_end_and_change_nothing() {
 #[test]
 fn keys_change_under_loss_and_nothing_is_lost_by_it() {
     let lossy = LinkModel { loss: "5%".parse().unwrap(), ..link(20, 10) };
-    let limits = Limits { records: 150, drain: ms(500), ..Limits::default() };
+    let limits = Limits::default().with(|it| (it.records, it.drain) = (150, ms(500)));
     let mut pair = Pair::connected(&protected(1, limits), vec![Duplex::both(lossy.clone()), Duplex::both(lossy)]);
     let recording = pair.record();
     transfer(&mut pair, 3_000_000, 10_000);
@@ -170,7 +170,7 @@ fn keys_change_under_loss_and_nothing_is_lost_by_it() {
 #[test]
 fn keys_change_while_their_stream_begins_anew_and_nothing_is_lost_by_it() {
     for interleaving in [true, false] {
-        let often = Limits { records: 60, drain: ms(100), ..Limits::default() };
+        let often = Limits::default().with(|it| (it.records, it.drain) = (60, ms(100)));
         let options = protected(1, often).with(|it| (it.interleaving, it.reconfiguration) = (interleaving, true));
         let lossy = || Duplex::both(LinkModel { loss: "10%".parse().unwrap(), ..link(10, 15) });
         let mut pair = Pair::connected(&options, vec![lossy(), lossy()]);

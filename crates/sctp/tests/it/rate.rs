@@ -74,14 +74,14 @@ fn each_end_is_told_what_its_own_direction_carries() {
 #[test]
 fn what_the_application_can_do_bounds_what_it_is_told() {
     let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(narrows())]);
-    let limits = RateLimits { least: 400_000, greatest: 600_000 };
+    let limits = RateLimits::new(400_000, 600_000);
     follow(&mut pair, &RateOptions::new(limits).interval(ms(40)));
     let (told, rate) = pictures(&mut pair, true, 2_000, 8_000, 15_000);
     assert_eq!(rate, 6e5, "{:?}", told.last());
     let (told, rate) = pictures(&mut pair, true, 2_000, 18_000, 25_000);
     assert_eq!(rate, 4e5, "{:?}", told.last());
     assert!(told.iter().any(|it| it.below_least), "the link carries less than the lower limit");
-    let lower = RateLimits { least: 100_000, ..limits };
+    let lower = RateLimits::new(100_000, limits.greatest);
     pair.on_client(|it, _| it.set_rate_limits(lower));
     let (told, rate) = pictures(&mut pair, true, 2_000, 28_000, 35_000);
     assert!((0.2e6..0.36e6).contains(&rate), "{rate}");

@@ -10,8 +10,8 @@ use braidcast_sctp::wire::{Causes, Chunk, Packet, Parameters};
 use braidcast_sctp::{
     AssociationId, CloseReason, Endpoint, Event, Options, PathState, PeerCause, SecurityOptions, SendOptions,
 };
+use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
 use braidcast_sim::Duplex;
 use common::hand::Hand;
 use common::{CLIENT, Flow, Pair, SERVER, link, ms, packet, route, tag, transfer};
@@ -22,7 +22,7 @@ type Change = (&'static str, fn(&mut Init<'_>));
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options::live().with(|it| it.security = Some(SecurityOptions { method, limits: Limits::default() }))
+    Options::live().with(|it| it.security = Some(SecurityOptions::new(method)))
 }
 
 fn two_links() -> Vec<Duplex> {

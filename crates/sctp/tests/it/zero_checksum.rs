@@ -7,15 +7,15 @@ use braidcast_core::Rng;
 use braidcast_sctp::wire::chunk::kind;
 use braidcast_sctp::wire::{BY_RECORD, Chunk, Packet, Parameter, seal};
 use braidcast_sctp::{AssociationId, Endpoint, Event, Options, SecurityOptions, SendOptions};
+use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
-use braidcast_secure::{Limits, Suite};
 use braidcast_sim::Duplex;
 use proptest::prelude::*;
 use std::sync::Arc;
 
 fn options() -> Options {
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-    Options::live().with(|it| it.security = Some(SecurityOptions { method, limits: Limits::default() }))
+    Options::live().with(|it| it.security = Some(SecurityOptions::new(method)))
 }
 
 fn has_checksum(packet: &[u8]) -> bool {

@@ -244,7 +244,7 @@ fn keys_change_each_hour_and_both_epochs_are_read_meanwhile() {
 
 #[test]
 fn keys_change_after_as_many_records_or_bytes_as_are_allowed() {
-    for limits in [Limits { records: 100, ..Limits::default() }, Limits { bytes: 800, ..Limits::default() }] {
+    for limits in [Limits::default().with(|it| it.records = 100), Limits::default().with(|it| it.bytes = 800)] {
         let mut pair = Pair::agreed(limits);
         for _ in 0..300 {
             assert_eq!(pair.talk(), Ok(()));
@@ -276,7 +276,7 @@ fn who_begins_to_change_keys_again_and_again_gets_one_answer() {
 
 #[test]
 fn who_begins_at_once_at_both_ends_makes_one_change() {
-    let mut pair = Pair::agreed(Limits { records: 10, ..Limits::default() });
+    let mut pair = Pair::agreed(Limits::default().with(|it| it.records = 10));
     while pair.client.poll_timeout() > Some(pair.now) || pair.server.poll_timeout() > Some(pair.now) {
         assert_eq!(pair.talk(), Ok(()));
     }

@@ -210,8 +210,9 @@ impl Siege {
         let stranger = &mut self.strangers[n];
         stranger.tsn = stranger.tsn.wrapping_add(1);
         let (tsn, payload, mid) = (stranger.tsn.wrapping_add(ahead), &[9; 1300][..], ahead % 3);
-        let (unordered, immediate, fsn) = (false, false, if first { 0 } else { ahead });
-        let chunk = Chunk::IData(IData { tsn, stream, mid, ppid, fsn, first, last, unordered, immediate, payload });
+        let (unordered, immediate, timed, fsn) = (false, false, false, if first { 0 } else { ahead });
+        let data = IData { tsn, stream, mid, ppid, fsn, first, last, unordered, immediate, timed, payload };
+        let chunk = Chunk::IData(data);
         let (bytes, from, sink) = (packet_of(stranger.peer_tag, &[chunk]), stranger.address, scene.sink);
         (0..PATHS).for_each(|socket| self.send(scene, sink, socket, from, &bytes));
     }
@@ -232,6 +233,7 @@ impl Siege {
                 first: true,
                 last: true,
                 immediate: true,
+                timed: false,
                 payload: &[0; 1500],
             };
             let chunks = [

@@ -70,7 +70,7 @@ fn of_two_paths_one_dies_and_comes_back() {
 
 #[test]
 fn nothing_is_asked_that_the_encoder_cannot_do() {
-    let limits = RateLimits { least: 500_000, greatest: 2_000_000 };
+    let limits = RateLimits::new(500_000, 2_000_000);
     let wide = run(20, None, limits, &[link("8mbit", 30)]);
     let all = |scene: &Scene| encoder(scene).told.iter().map(|(_, told)| *told).collect::<Vec<_>>();
     for told in all(&wide) {

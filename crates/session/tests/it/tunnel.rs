@@ -262,7 +262,7 @@ fn a_call_too_many_is_refused_until_another_one_is_over_and_what_is_no_call_is_c
 
 #[test]
 fn applications_are_told_what_congestion_control_allows() {
-    let limits = RateLimits { least: 200_000, greatest: 2_000_000 };
+    let limits = RateLimits::new(200_000, 2_000_000);
     let settings = Settings { encoder: limits, ..Settings::default() };
     let options = Options { ccids: vec![Ccid::Three], ..Options::default() };
     let mut pair = Pair::with(options, settings, [Class::default(); 2]);

@@ -136,6 +136,35 @@ fn what_is_too_late_is_discarded_and_said() {
 }
 
 #[test]
+fn a_message_with_a_deadline_says_how_old_it_is() {
+    let mut server = Socket::new(&Protection::Plain).unwrap();
+    let at = server.bind(loopback()).unwrap();
+    server.listen();
+    let (limit, pause) = (Duration::from_secs(30), Some(Duration::from_millis(10)));
+    let mut client = Socket::new(&Protection::Plain).unwrap();
+    let connection = client.connect(&[Path::to(at)]).unwrap();
+    let (begin, mut message, mut known) = (server.now(), Vec::new(), 0);
+    // At first the server has measured no round trip.
+    while known < 5 {
+        assert!(server.now() - begin < limit, "{known}");
+        client.poll(pause).unwrap();
+        for how in [SendOptions::new().unordered().deadline(limit), SendOptions::new()] {
+            let _ = client.send(connection, b"a reading", &how);
+        }
+        while let Some((from, event)) = server.poll(pause).unwrap() {
+            while let Some(received) = server.recv(from, &mut message).unwrap().filter(|_| event == Event::Readable) {
+                assert_eq!((&message[..], received.is_late()), (&b"a reading"[..], false));
+                let timing = received.timing.filter(|_| received.unordered);
+                assert_eq!(received.timing, timing, "without a deadline nothing is said");
+                let Some(timing) = timing else { continue };
+                assert!(timing.age < limit && timing.uncertainty < limit / 2, "{timing:?}");
+                known += 1;
+            }
+        }
+    }
+}
+
+#[test]
 fn without_waiting_poll_does_what_there_is_and_returns() {
     let (at, server) = echo(&Protection::Plain);
     let mut socket = Socket::new(&Protection::Plain).unwrap();

@@ -77,6 +77,7 @@ pub(crate) fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8
     let length = usize::from(input.arbitrary::<u8>()?).min(input.len());
     let (mut list, mut more) = (Vec::new(), Vec::new());
     let (first, last, unordered, immediate) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0, flags & 8 != 0);
+    let timed = flags & 16 != 0;
     let stream = |input: &mut Unstructured<'_>| Ok(u16::from(input.arbitrary::<u8>()? % 6));
     let chunk = match kind % 20 {
         _ if kind >= 240 => {
@@ -85,7 +86,8 @@ pub(crate) fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8
             let (ppid, payload) = (KEY_MESSAGE, &more[..]);
             if flags & 0x40 != 0 {
                 let (stream, ssn) = (0, mid.into());
-                Chunk::Data(Data { tsn, stream, ssn, ppid, unordered, first: true, last: true, immediate, payload })
+                let (first, last) = (true, true);
+                Chunk::Data(Data { tsn, stream, ssn, ppid, unordered, first, last, immediate, timed, payload })
             } else {
                 let (stream, mid, fsn) = (0, mid.into(), 0);
                 Chunk::IData(IData {
@@ -96,6 +98,7 @@ pub(crate) fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8
                     first: true,
                     last: true,
                     immediate,
+                    timed,
                     ppid,
                     fsn,
                     payload,
@@ -115,13 +118,13 @@ pub(crate) fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8
         0 | 1 => {
             let (tsn, stream, ssn) = (near(input, hints.peer_tsn)?, stream(input)?, input.arbitrary::<u8>()?.into());
             let payload = input.bytes(length.min(input.len()))?;
-            Chunk::Data(Data { tsn, stream, ssn, ppid: 0, unordered, first, last, immediate, payload })
+            Chunk::Data(Data { tsn, stream, ssn, ppid: 0, unordered, first, last, immediate, timed, payload })
         }
         2..=4 => {
             let (tsn, stream) = (near(input, hints.peer_tsn)?, stream(input)?);
             let (mid, fsn) = (input.arbitrary::<u8>()?.into(), input.arbitrary::<u8>()?.into());
             let payload = input.bytes(length.min(input.len()))?;
-            Chunk::IData(IData { tsn, stream, mid, unordered, first, last, immediate, ppid: 0, fsn, payload })
+            Chunk::IData(IData { tsn, stream, mid, unordered, first, last, immediate, timed, ppid: 0, fsn, payload })
         }
         5..=8 => {
             list = entries(input, |input| {

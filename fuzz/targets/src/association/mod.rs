@@ -99,6 +99,7 @@ impl World {
             // Bits that mean something else as well, as there are no others.
             it.redundancy.fec = (settings & 20 == 20).then(|| "tetrys:3,2,20".parse().expect("a code"));
             it.redundancy.artx = (settings & 8 == 0).then_some(Artx::Slowest);
+            it.timed_messages = settings.is_multiple_of(5);
             it.limits.send_buffer = 100_000;
             it.limits.receive_buffer = if settings & 32 == 0 { 200_000 } else { 65_000 };
             it.limits.max_message = 60_000;
@@ -224,8 +225,12 @@ impl World {
         self.next_message += 1;
         let payload = payload(number, len);
         let mut taken = false;
+        let deadline = match how.reliability {
+            Reliability::Lifetime(life) if self.options.timed_messages => Some(self.now + life),
+            _ => None,
+        };
         self.association(at, |association, now| {
-            taken = association.send(now, &payload, SendOptions { ppid: number, ..how }).is_ok()
+            taken = association.send(now, &payload, SendOptions { ppid: number, deadline, ..how }).is_ok()
         });
         if taken && how.reliability == Reliability::Reliable {
             self.ends[1 - at].expected.insert(number, (how.stream, how.unordered, len));

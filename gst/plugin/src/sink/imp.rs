@@ -38,7 +38,7 @@ struct Properties {
 
 impl Default for Properties {
     fn default() -> Self {
-        let RateLimits { least, greatest } = RateLimits::default();
+        let RateLimits { least, greatest, .. } = RateLimits::default();
         let SenderOptions { latency, redundancy, scheduler, .. } = SenderOptions::default();
         Self {
             to: String::new(),
@@ -87,7 +87,7 @@ impl Properties {
             let why = format!("{} is more than max-bitrate, {}", self.min_bitrate, self.max_bitrate);
             return Err(Failure::property("min-bitrate", why, "set both in bit/s"));
         }
-        Ok(RateLimits { least: self.min_bitrate.into(), greatest: self.max_bitrate.into() })
+        Ok(RateLimits::new(self.min_bitrate.into(), self.max_bitrate.into()))
     }
 
     /// What a property that was set just now changes while the pipeline plays.

@@ -277,7 +277,7 @@ impl BaseSrcImpl for Source {
             let words: [&dyn ToValue; 3] = [&caller.address, &caller.name, &caller.fingerprint];
             it.upgrade().is_none_or(|it| it.emit_by_name::<bool>("caller-connecting", &words))
         };
-        let session = Receiving::start(&properties.listen, settings, Arc::new(tell), Arc::new(ask));
+        let session = Receiving::start(settings, Arc::new(tell), Arc::new(ask));
         let session = session.map_err(|failure| failure.message())?;
         *lock(&self.session) = Some(Arc::new(session));
         Ok(())

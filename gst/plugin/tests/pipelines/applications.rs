@@ -100,7 +100,9 @@ fn uridecodebin_plays_a_uri() {
 fn several_senders_come_to_one_port_and_go_without_each_other() {
     let port = free_port();
     let source = |name: &str| {
-        let words = format!("braidcastsrc name=it listen={port} stream-name={name} key=\"{KEY}\" ! {}", decoded());
+        // Any address, spelled in two ways.
+        let any = if name == "gate" { "0.0.0.0:" } else { "" };
+        let words = format!("braidcastsrc name=it listen={any}{port} stream-name={name} key=\"{KEY}\" ! {}", decoded());
         Playing::start(&words)
     };
     let receivers = ["door", "gate"].map(source);
@@ -110,12 +112,13 @@ fn several_senders_come_to_one_port_and_go_without_each_other() {
         let to = format!("to=127.0.0.1:{port} key=\"{KEY}\" stream-name={name}");
         Playing::start(&format!("{} ! braidcastsink {to}", live(count)))
     };
-    // The same name or another key at the same port are mistakes.
-    for (more, said) in [
-        ("stream-name=door key=\"a passphrase of the tests\"", "takes 'door' there"),
-        ("stream-name=yard plain=true", "in another way"),
+    // The same name, another key or another address at the same port are mistakes.
+    for (address, more, said) in [
+        ("", "stream-name=door key=\"a passphrase of the tests\"", "takes 'door' there"),
+        ("", "stream-name=yard plain=true", "in another way"),
+        ("127.0.0.1:", "stream-name=yard key=\"a passphrase of the tests\"", "at another address"),
     ] {
-        let wrong = Playing::paused(&format!("braidcastsrc listen={port} {more} ! fakesink"));
+        let wrong = Playing::paused(&format!("braidcastsrc listen={address}{port} {more} ! fakesink"));
         assert!(wrong.0.set_state(gst::State::Playing).is_err());
         let error = wrong.error();
         assert!(error.contains(said), "{error}");

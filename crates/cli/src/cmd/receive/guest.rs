@@ -177,32 +177,20 @@ impl Guest {
         let (since, then) = self.lately.front().copied().unwrap_or((now, total));
         let (lately, missed) = (total.packets - then.packets, total.skipped.saturating_sub(then.skipped));
         let all = total.packets + total.skipped;
-        let kind = KindReport {
-            kind: KIND,
-            captured: all,
-            on_time: total.packets,
-            missing: total.skipped,
-            on_time_share: (all > 0).then(|| total.packets as f64 / all as f64),
-            bytes: total.bytes,
-            ..KindReport::default()
-        };
-        let recent = RecentKind {
-            kind: KIND,
-            captured: lately + missed,
-            on_time: lately,
-            missing: missed,
-            ..RecentKind::default()
-        };
-        Report {
-            seconds: now.since(self.began).as_secs_f64(),
-            kinds: vec![kind],
-            recent: vec![recent],
-            recent_seconds: now.since(since).as_secs_f64(),
-            unheard_seconds: Some(now.since(self.heard).as_secs_f64()),
-            paths: self.links.iter().map(|(remote, link)| self.path(now, remote, link)).collect(),
-            restarts: self.returns,
-            ..Report::default()
-        }
+        let mut kind = KindReport::default();
+        (kind.kind, kind.captured, kind.on_time, kind.missing) = (KIND, all, total.packets, total.skipped);
+        kind.on_time_share = (all > 0).then(|| total.packets as f64 / all as f64);
+        kind.bytes = total.bytes;
+        let mut recent = RecentKind::default();
+        (recent.kind, recent.captured, recent.on_time, recent.missing) = (KIND, lately + missed, lately, missed);
+        let mut report = Report::default();
+        report.seconds = now.since(self.began).as_secs_f64();
+        (report.kinds, report.recent) = (vec![kind], vec![recent]);
+        report.recent_seconds = now.since(since).as_secs_f64();
+        report.unheard_seconds = Some(now.since(self.heard).as_secs_f64());
+        report.paths = self.links.iter().map(|(remote, link)| self.path(now, remote, link)).collect();
+        report.restarts = self.returns;
+        report
     }
 
     fn path(&self, now: Instant, remote: &str, link: &Link) -> PathReport {

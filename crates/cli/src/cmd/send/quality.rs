@@ -140,15 +140,11 @@ mod tests {
 
     fn audio(captured: u64, on_time: u64) -> Report {
         let share = (captured > 0).then(|| on_time as f64 / captured as f64);
-        let kind = KindReport {
-            kind: Kind::Audio.name(),
-            captured,
-            on_time,
-            missing: captured - on_time,
-            on_time_share: share,
-            ..KindReport::default()
-        };
-        Report { kinds: vec![kind], ..Report::default() }
+        let (mut kind, mut report) = (KindReport::default(), Report::default());
+        (kind.kind, kind.captured, kind.on_time) = (Kind::Audio.name(), captured, on_time);
+        (kind.missing, kind.on_time_share) = (captured - on_time, share);
+        report.kinds = vec![kind];
+        report
     }
 
     #[test]

@@ -161,9 +161,11 @@ mod tests {
     use braidcast_session::{KindReport, RecentKind};
 
     fn report(captured: u64, recent: (u64, u64)) -> Report {
-        let kind = KindReport { kind: "P", captured, ..KindReport::default() };
-        let lately = RecentKind { kind: "P", captured: recent.0, on_time: recent.1, ..RecentKind::default() };
-        Report { kinds: vec![kind], recent: vec![lately], unheard_seconds: Some(0.5), ..Report::default() }
+        let (mut kind, mut lately, mut report) = (KindReport::default(), RecentKind::default(), Report::default());
+        (kind.kind, kind.captured) = ("P", captured);
+        (lately.kind, lately.captured, lately.on_time) = ("P", recent.0, recent.1);
+        (report.kinds, report.recent, report.unheard_seconds) = (vec![kind], vec![lately], Some(0.5));
+        report
     }
 
     fn stream(end: End, connected: bool, ended: bool) -> Stream<'static> {
@@ -187,7 +189,9 @@ mod tests {
         look(2_000, sender(true, false), &report(50, (40, 38)), None);
         look(3_000, sender(true, false), &report(75, (40, 40)), Some("lower the encoder"));
         look(7_000, sender(true, false), &report(75, (40, 40)), None);
-        look(8_000, sender(true, false), &Report { unheard_seconds: Some(9.0), ..report(100, (40, 40)) }, None);
+        let mut unheard = report(100, (40, 40));
+        unheard.unheard_seconds = Some(9.0);
+        look(8_000, sender(true, false), &unheard, None);
         look(9_000, sender(false, false), &report(120, (40, 40)), None);
         look(10_000, sender(false, true), &report(120, (40, 40)), None);
         look(11_000, stream(End::Receiver, true, false), &report(121, (40, 40)), None);

@@ -71,8 +71,7 @@ pub(in crate::ccid) struct Sender {
 }
 
 /// RFC 4341 §5 needs no lower limit of one second; Linux takes 200 ms.
-const RTO: RtoBounds =
-    RtoBounds { initial: Duration::from_secs(1), min: Duration::from_millis(200), max: Duration::from_secs(64) };
+const RTO: RtoBounds = RtoBounds::new(Duration::from_secs(1), Duration::from_millis(200), Duration::from_secs(64));
 
 /// For so long a receiver may hold its acknowledgement (RFC 4340 §11.3). Measured round trips are
 /// without it, as Elapsed Time is taken off, so it is added to the timeout.

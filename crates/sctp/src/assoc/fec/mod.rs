@@ -157,8 +157,8 @@ impl Open {
     }
 }
 
-/// The bits of the flags that belong to a symbol: U, B, E. I may differ from one transmission to the next.
-const SYMBOL_FLAGS: u8 = 0b111;
+/// The bits of the flags that belong to a symbol: T, U, B, E. I may differ from one transmission to the next.
+const SYMBOL_FLAGS: u8 = 0b1_0111;
 
 /// Returns `true` if `symbol` can be the data chunk with the unwrapped TSN `tsn`, of the type that was agreed on.
 fn is_data_chunk<const KIND: u8, const HEADER: usize>(tsn: u64, symbol: &[u8]) -> bool {

@@ -14,6 +14,7 @@ fn data(tsn: u64, stream: u16, ssn: u16, first: bool, last: bool, payload: &[u8]
         unordered: false,
         first,
         last,
+        timed: false,
         ppid: 5,
         key: Key::Ssn(ssn),
         payload,
@@ -35,6 +36,7 @@ fn idata(stream: u16, mid: u32, fsn: u32, last: bool, payload: &[u8]) -> Fragmen
         unordered: false,
         first,
         last,
+        timed: false,
         ppid,
         key,
         payload,
@@ -59,7 +61,7 @@ fn the_path_is_that_of_the_last_fragment_and_the_ppid_that_of_the_first() {
     reassembly.insert(Fragment { path: PathId(7), ..idata(3, 0, 0, false, b"a") }).unwrap();
     assert_eq!(reassembly.buffered(), 2 + 2 * Fragment::OVERHEAD);
     let mut buf = Vec::new();
-    let received = Received { stream: 3, ppid: 5, unordered: false, path: PathId(7), whole: NOW };
+    let received = Received { stream: 3, ppid: 5, unordered: false, path: PathId(7), whole: NOW, timing: None };
     assert_eq!(reassembly.recv(&mut buf), Some(received));
     assert_eq!((buf.as_slice(), reassembly.buffered()), (&b"ab"[..], 0));
 }
@@ -388,6 +390,7 @@ impl Run {
             unordered: sent.unordered,
             first,
             last: chunk.fragment + 1 == sent.fragments.len(),
+            timed: false,
             ppid: if first || !self.interleaving { chunk.message as u32 } else { 0 },
             key: if self.interleaving {
                 Key::Mid { mid: chunk.number, fsn: chunk.fragment as u32 }
@@ -482,6 +485,47 @@ fn arrivals() -> impl Strategy<Value = Vec<usize>> {
     })
 }
 
+/// `message` and its times in fragments, all of which have the T bit: that of the last counts.
+fn timed(message: &[u8], cut: usize) -> Vec<Fragment<'_>> {
+    let count = message.len().div_ceil(cut);
+    let fragment = |(n, payload)| Fragment { timed: true, ..idata(0, 0, n as u32, n + 1 == count, payload) };
+    message.chunks(cut).enumerate().map(fragment).collect()
+}
+
+#[test]
+fn times_are_taken_off_messages_of_any_fragments_in_any_order() {
+    let mut message = b"payload".to_vec();
+    Times { given: 5_000_000, due: 5_050_000 }.emit(&mut braidcast_core::Writer::new(&mut message));
+    for (cut, backwards) in [(100, false), (10, false), (10, true), (3, false), (3, true), (1, true)] {
+        let mut dut = Reassembly::new(INTERLEAVED);
+        let at = Instant::from_millis(5_000);
+        dut.observe_clock(at, 4_990_000, Some(Duration::from_millis(20)));
+        let mut fragments = timed(&message, cut);
+        if backwards {
+            fragments.reverse();
+        }
+        for fragment in fragments {
+            dut.insert(Fragment { arrived: Instant::from_millis(5_060), ..fragment }).unwrap();
+        }
+        let mut buf = Vec::new();
+        let received = dut.recv(&mut buf).expect("it is whole");
+        assert_eq!(buf, b"payload", "{cut} {backwards}");
+        let timing = received.timing.expect("the clock is known");
+        assert_eq!((timing.age.as_millis(), timing.late.as_millis()), (60, 10));
+        assert_eq!(dut.buffered(), 0);
+    }
+}
+
+#[test]
+fn a_message_of_times_alone_is_a_violation() {
+    for len in 1..=Times::LEN {
+        let mut dut = Reassembly::new(INTERLEAVED);
+        let outcomes: Vec<_> = timed(&[1; Times::LEN][..len], 3).into_iter().map(|it| dut.insert(it)).collect();
+        assert_eq!(outcomes.last(), Some(&Err(ReassemblyError::NothingButTimes)), "{len}");
+        assert_eq!((dut.buffered(), dut.is_readable()), (0, false));
+    }
+}
+
 proptest! {
     #[test]
     fn every_message_comes_out_once_intact_and_in_order_however_its_fragments_arrive(
@@ -532,7 +576,7 @@ proptest! {
                 _ => {
                     let payload = &[0; 9][..tsn as usize % 10];
                     let path = PathId(0);
-                    let _ = dut.insert(Fragment { tsn: Tsn::new(tsn), stream, unordered, first, last, ppid: 0, key, payload, path, arrived: NOW });
+                    let _ = dut.insert(Fragment { tsn: Tsn::new(tsn), stream, unordered, first, last, timed: false, ppid: 0, key, payload, path, arrived: NOW });
                 }
             }
         }

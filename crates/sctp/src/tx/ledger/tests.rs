@@ -25,7 +25,7 @@ impl Desk {
         let mut options = Options::default();
         options.papers.abandonment = abandonment;
         let mut queue = SendQueue::new(options.queue.stream_order, abandonment);
-        queue.settle(true, true);
+        queue.settle(true, true, false);
         let ledger = Ledger::new(&options, FIRST, 1 << 20);
         let now = Instant::from_millis(1);
         Self { ledger, queue, journal: Journal::default(), report: AckReport::default(), now, window: 1 << 20 }

@@ -2,7 +2,7 @@
 
 use super::{MessageKey, SendQueue};
 use crate::api::{Priority, SendOptions};
-use crate::tx::{PathView, Prospect};
+use crate::tx::{Front, PathView, Prospect};
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
 
@@ -23,6 +23,12 @@ impl SendQueue {
             self.forget(refused.into_message());
             if too_large { Refused::TooLarge(()) } else { Refused::Full(()) }
         })
+    }
+
+    /// What of `bytes` is not in the queue before the streams, which may still count times that its
+    /// messages lost as the peer does not read them ([`settle`](Self::settle)).
+    pub(crate) fn without_front(&self, bytes: usize) -> usize {
+        bytes.saturating_sub(self.front.as_ref().map_or(0, Front::bytes))
     }
 
     /// A message of `len` bytes is lost before it came here: `front` is to know that of its frame.
@@ -49,7 +55,7 @@ impl SendQueue {
     /// `delivered(t)` bytes within t seconds.
     pub(crate) fn is_carried(&self, now: Instant, delivered: &dyn Fn(f64) -> f64) -> bool {
         let Some(front) = &self.front else { return false };
-        let ahead = self.waiting_bytes - front.bytes();
+        let ahead = self.without_front(self.waiting_bytes);
         let in_time = self.peek().is_none_or(|(key, _)| self.get(key).tag().is_easy(now, ahead, delivered));
         in_time && front.is_carried(now, ahead, delivered)
     }

@@ -15,7 +15,7 @@ fn queue(interleaving: bool) -> SendQueue {
 
 fn ordered(interleaving: bool, order: StreamOrder) -> SendQueue {
     let mut queue = SendQueue::new(order, Abandonment::Delayed);
-    queue.settle(interleaving, true);
+    queue.settle(interleaving, true, false);
     queue
 }
 
@@ -63,7 +63,7 @@ fn first_come_first_served_knows_no_priority() {
 #[test]
 fn with_immediate_abandonment_messages_expire_wherever_they_are() {
     let mut queue = SendQueue::new(StreamOrder::Priority, Abandonment::ImmediateCounted);
-    queue.settle(true, true);
+    queue.settle(true, true, false);
     for life in [30, 10, 20] {
         let reliability = Reliability::Lifetime(Duration::from_millis(life));
         queue.push(Instant::ZERO, &[0; 5], SendOptions { reliability, ..on(0) });

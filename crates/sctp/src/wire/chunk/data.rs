@@ -5,10 +5,10 @@ use braidcast_core::Writer;
 use super::kind;
 use crate::wire::{ParseError, RawChunk, padded, tlv};
 
-/// User data (RFC 9260 §3.3.1).
+/// User data (RFC 9260 §3.3.1), with a flag of our own (decision 39).
 ///
 /// ```text
-/// | type 0         8 | 0000 I U B E | length          16 |
+/// | type 0         8 | 000T I U B E | length          16 |
 /// | TSN                                              32 |
 /// | stream               16 | stream sequence number 16 |
 /// | payload protocol identifier                      32 |
@@ -32,6 +32,8 @@ pub struct Data<'a> {
     pub last: bool,
     /// I bit: acknowledge at once.
     pub immediate: bool,
+    /// T bit, in the last fragment: the message ends with its times (decision 39).
+    pub timed: bool,
     /// The fragment. Empty is a fault of the sender that the receiver reports (RFC 9260 §6.2, No User Data).
     pub payload: &'a [u8],
 }
@@ -48,7 +50,7 @@ impl<'a> Data<'a> {
     /// [`ParseError::Length`] below [`Self::HEADER`].
     pub fn parse(raw: RawChunk<'a>) -> Result<Self, ParseError> {
         let mut fields = raw.fields();
-        let Flags { unordered, first, last, immediate } = Flags::from_bits(raw.flags);
+        let Flags { unordered, first, last, immediate, timed } = Flags::from_bits(raw.flags);
         Ok(Self {
             tsn: fields.u32()?,
             stream: fields.u16()?,
@@ -58,6 +60,7 @@ impl<'a> Data<'a> {
             first,
             last,
             immediate,
+            timed,
             payload: fields.rest(),
         })
     }
@@ -72,8 +75,8 @@ impl<'a> Data<'a> {
     /// Appends the header for a payload of `payload` bytes, which the caller appends itself, padding included;
     /// [`Self::payload`] is not looked at.
     pub fn emit_header(&self, w: &mut Writer<'_>, payload: usize) {
-        let &Self { unordered, first, last, immediate, .. } = self;
-        emit_start(w, Self::KIND, Flags { unordered, first, last, immediate }, Self::HEADER + payload);
+        let &Self { unordered, first, last, immediate, timed, .. } = self;
+        emit_start(w, Self::KIND, Flags { unordered, first, last, immediate, timed }, Self::HEADER + payload);
         w.u32(self.tsn);
         w.u16(self.stream);
         w.u16(self.ssn);
@@ -83,8 +86,8 @@ impl<'a> Data<'a> {
 
 impl fmt::Display for Data<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let &Self { tsn, stream, ssn, ppid, unordered, first, last, immediate, payload } = self;
-        let flags = Flags { unordered, first, last, immediate };
+        let &Self { tsn, stream, ssn, ppid, unordered, first, last, immediate, timed, payload } = self;
+        let flags = Flags { unordered, first, last, immediate, timed };
         write!(f, "DATA tsn={tsn} stream={stream} ssn={ssn} ppid={ppid} flags={flags} len={}", payload.len())
     }
 }
@@ -96,6 +99,7 @@ pub(super) struct Flags {
     pub(super) first: bool,
     pub(super) last: bool,
     pub(super) immediate: bool,
+    pub(super) timed: bool,
 }
 
 impl Flags {
@@ -103,6 +107,7 @@ impl Flags {
     const FIRST: u8 = 2;
     const UNORDERED: u8 = 4;
     const IMMEDIATE: u8 = 8;
+    const TIMED: u8 = 16;
 
     pub(super) const fn from_bits(bits: u8) -> Self {
         Self {
@@ -110,6 +115,7 @@ impl Flags {
             first: bits & Self::FIRST != 0,
             last: bits & Self::LAST != 0,
             immediate: bits & Self::IMMEDIATE != 0,
+            timed: bits & Self::TIMED != 0,
         }
     }
 
@@ -118,12 +124,16 @@ impl Flags {
             | (self.first as u8 * Self::FIRST)
             | (self.unordered as u8 * Self::UNORDERED)
             | (self.immediate as u8 * Self::IMMEDIATE)
+            | (self.timed as u8 * Self::TIMED)
     }
 }
 
-/// The bits' letters in the RFC's order, `-` where clear.
+/// The bits' letters in the RFC's order, `-` where clear; `T` before them only if it is set.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.timed {
+            write!(f, "T")?;
+        }
         for (set, letter) in [(self.immediate, 'I'), (self.unordered, 'U'), (self.first, 'B'), (self.last, 'E')] {
             write!(f, "{}", if set { letter } else { '-' })?;
         }
@@ -157,6 +167,7 @@ mod tests {
             first: true,
             last: true,
             immediate: true,
+            timed: false,
             payload: b"abc",
         };
         check(&bytes, Chunk::Data(chunk), "DATA tsn=16909060 stream=5 ssn=6 ppid=53 flags=I-BE len=3");
@@ -165,6 +176,12 @@ mod tests {
             &[0, 4, 0, 16, 1, 2, 3, 4, 0, 5, 0, 6, 0, 0, 0, 0x35],
             Chunk::Data(unordered),
             "DATA tsn=16909060 stream=5 ssn=6 ppid=53 flags=-U-- len=0",
+        );
+        let timed = Data { timed: true, last: true, ..unordered };
+        check(
+            &[0, 0x15, 0, 16, 1, 2, 3, 4, 0, 5, 0, 6, 0, 0, 0, 0x35],
+            Chunk::Data(timed),
+            "DATA tsn=16909060 stream=5 ssn=6 ppid=53 flags=T-U-E len=0",
         );
     }
 

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::wire::{ParseError, RawChunk, padded};
 
-/// User data whose messages can be interleaved (RFC 8260 §2.1).
+/// User data whose messages can be interleaved (RFC 8260 §2.1), with a flag of our own (decision 39).
 ///
 /// ```text
-/// | type 64        8 | 0000 I U B E | length          16 |
+/// | type 64        8 | 000T I U B E | length          16 |
 /// | TSN                                              32 |
 /// | stream               16 | reserved               16 |
 /// | message identifier                               32 |
@@ -35,6 +35,8 @@ pub struct IData<'a> {
     pub last: bool,
     /// I bit: acknowledge at once.
     pub immediate: bool,
+    /// T bit, in the last fragment: the message ends with its times (decision 39).
+    pub timed: bool,
     /// Payload protocol identifier; valid in the first fragment, else 0.
     pub ppid: u32,
     /// Fragment sequence number; 0 in the first fragment, which does not carry it.
@@ -55,14 +57,14 @@ impl<'a> IData<'a> {
     /// [`ParseError::Length`] below [`Self::HEADER`].
     pub fn parse(raw: RawChunk<'a>) -> Result<Self, ParseError> {
         let mut fields = raw.fields();
-        let Flags { unordered, first, last, immediate } = Flags::from_bits(raw.flags);
+        let Flags { unordered, first, last, immediate, timed } = Flags::from_bits(raw.flags);
         let tsn = fields.u32()?;
         let stream = fields.u16()?;
         let _reserved = fields.u16()?;
         let mid = fields.u32()?;
         let shared = fields.u32()?;
         let (ppid, fsn) = if first { (shared, 0) } else { (0, shared) };
-        Ok(Self { tsn, stream, mid, unordered, first, last, immediate, ppid, fsn, payload: fields.rest() })
+        Ok(Self { tsn, stream, mid, unordered, first, last, immediate, timed, ppid, fsn, payload: fields.rest() })
     }
 
     /// Appends header, payload and padding.
@@ -75,8 +77,8 @@ impl<'a> IData<'a> {
     /// Appends the header for a payload of `payload` bytes, which the caller appends itself, padding included;
     /// [`Self::payload`] is not looked at.
     pub fn emit_header(&self, w: &mut Writer<'_>, payload: usize) {
-        let &Self { unordered, first, last, immediate, .. } = self;
-        emit_start(w, Self::KIND, Flags { unordered, first, last, immediate }, Self::HEADER + payload);
+        let &Self { unordered, first, last, immediate, timed, .. } = self;
+        emit_start(w, Self::KIND, Flags { unordered, first, last, immediate, timed }, Self::HEADER + payload);
         w.u32(self.tsn);
         w.u16(self.stream);
         w.u16(0);
@@ -87,8 +89,8 @@ impl<'a> IData<'a> {
 
 impl fmt::Display for IData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let &Self { tsn, stream, mid, unordered, first, last, immediate, ppid, fsn, payload } = self;
-        let flags = Flags { unordered, first, last, immediate };
+        let &Self { tsn, stream, mid, unordered, first, last, immediate, timed, ppid, fsn, payload } = self;
+        let flags = Flags { unordered, first, last, immediate, timed };
         write!(f, "I-DATA tsn={tsn} stream={stream} mid={mid} ")?;
         if first {
             write!(f, "ppid={ppid}")?;
@@ -114,6 +116,7 @@ mod tests {
             first: true,
             last: false,
             immediate: false,
+            timed: false,
             ppid: 0x0405_0607,
             fsn: 0,
             payload: &[9],
@@ -128,6 +131,12 @@ mod tests {
             &[64, 5, 0, 24, 0, 0, 0, 2, 0, 2, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1, 8, 7, 6, 5],
             Chunk::IData(next),
             "I-DATA tsn=2 stream=2 mid=3 fsn=1 flags=-U-E len=4",
+        );
+        let timed = IData { timed: true, ..next };
+        check(
+            &[64, 0x15, 0, 24, 0, 0, 0, 2, 0, 2, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1, 8, 7, 6, 5],
+            Chunk::IData(timed),
+            "I-DATA tsn=2 stream=2 mid=3 fsn=1 flags=T-U-E len=4",
         );
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::{ParseError, RawChunk};
 /// When the packet left that it is in, by the sender's clock (our own layout, decision 21; THESIS §7.1.3, `T_s`).
 ///
 /// ```text
-/// | type 0xb2 8 | reserved 8 | length 12       16 |
+/// | type 0xb2 8 | 0000000 Q 8 | length 12      16 |
 /// | path         16 | reserved                 16 |
 /// | microseconds, of any beginning             32 |
 /// ```
@@ -18,6 +18,8 @@ pub struct Timestamp {
     pub path: u16,
     /// Microseconds of the sender's clock; it wraps.
     pub sent: u32,
+    /// Q bit: no echo is wanted (decision 39).
+    pub quiet: bool,
 }
 
 impl Timestamp {
@@ -34,12 +36,12 @@ impl Timestamp {
         let mut fields = raw.fields();
         let (path, _, sent) = (fields.u16()?, fields.u16()?, fields.u32()?);
         fields.end()?;
-        Ok(Self { path, sent })
+        Ok(Self { path, sent, quiet: raw.flags & 1 != 0 })
     }
 
     /// Appends the chunk.
     pub fn emit(&self, w: &mut Writer<'_>) {
-        emit(w, Self::KIND, 0, |w| {
+        emit(w, Self::KIND, u8::from(self.quiet), |w| {
             w.u16(self.path);
             w.u16(0);
             w.u32(self.sent);
@@ -49,7 +51,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TIMESTAMP path={} sent={}", self.path, self.sent)
+        write!(f, "TIMESTAMP path={} sent={}{}", self.path, self.sent, if self.quiet { " quiet" } else { "" })
     }
 }
 
@@ -61,7 +63,10 @@ mod tests {
     #[test]
     fn a_timestamp_is_laid_out_as_decision_21_draws_it() {
         let bytes = [0xb2, 0, 0, 12, 0, 3, 0, 0, 1, 2, 3, 4];
-        check(&bytes, Chunk::Timestamp(Timestamp { path: 3, sent: 0x0102_0304 }), "TIMESTAMP path=3 sent=16909060");
+        let stamp = Timestamp { path: 3, sent: 0x0102_0304, quiet: false };
+        check(&bytes, Chunk::Timestamp(stamp), "TIMESTAMP path=3 sent=16909060");
+        let bytes = [0xb2, 1, 0, 12, 0, 3, 0, 0, 1, 2, 3, 4];
+        check(&bytes, Chunk::Timestamp(Timestamp { quiet: true, ..stamp }), "TIMESTAMP path=3 sent=16909060 quiet");
     }
 
     #[test]

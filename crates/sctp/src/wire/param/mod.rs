@@ -88,6 +88,8 @@ pub enum Parameter<'a> {
     Reconfiguration(Reconfiguration<'a>),
     /// The sender understands ECN (RFC 4960 appendix A).
     EcnCapable,
+    /// The sender reads and writes the times of messages with a deadline (decision 39).
+    TimedMessages,
     /// A type that is not known here; see [`UnknownAction`](super::UnknownAction).
     Unknown {
         /// The parameter type.
@@ -153,6 +155,10 @@ impl<'a> Parameter<'a> {
                 raw.parameter_fields().end()?;
                 Self::EcnCapable
             }
+            kind::TIMED_MESSAGES => {
+                raw.parameter_fields().end()?;
+                Self::TimedMessages
+            }
             kind::ZERO_CHECKSUM_ACCEPTABLE => Self::ZeroChecksumAcceptable(number(raw)?),
             kind::OUTGOING_RESET..=kind::ADD_INCOMING => Self::Reconfiguration(Reconfiguration::parse(raw)?),
             kind => Self::Unknown { kind, value },
@@ -183,6 +189,7 @@ impl<'a> Parameter<'a> {
             Self::AdaptationLayer(_) => kind::ADAPTATION_LAYER,
             Self::Reconfiguration(it) => it.kind(),
             Self::EcnCapable => kind::ECN_CAPABLE,
+            Self::TimedMessages => kind::TIMED_MESSAGES,
             Self::ZeroChecksumAcceptable(_) => kind::ZERO_CHECKSUM_ACCEPTABLE,
             Self::Unknown { kind, .. } => kind,
         }
@@ -206,7 +213,7 @@ impl<'a> Parameter<'a> {
             Self::SupportedAddressTypes(list) | Self::HmacAlgorithms(list) => {
                 tlv::emit(w, kind, |w| w.bytes(list.as_bytes()));
             }
-            Self::ForwardTsnSupported | Self::EcnCapable => tlv::emit(w, kind, |_| {}),
+            Self::ForwardTsnSupported | Self::EcnCapable | Self::TimedMessages => tlv::emit(w, kind, |_| {}),
             Self::AddIp { correlation, address }
             | Self::DeleteIp { correlation, address }
             | Self::SetPrimary { correlation, address } => address::emit_request(w, kind, correlation, address),

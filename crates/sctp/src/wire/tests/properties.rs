@@ -162,13 +162,13 @@ proptest! {
     #[test]
     fn data_and_i_data_come_back_as_they_were_sent(
         (tsn, stream, ssn, mid, number) in any::<(u32, u16, u16, u32, u32)>(),
-        (unordered, first, last, immediate) in any::<(bool, bool, bool, bool)>(),
+        (unordered, first, last, immediate, timed) in any::<(bool, bool, bool, bool, bool)>(),
         payload in vec(any::<u8>(), 0..50),
     ) {
         let payload = &payload[..];
-        let data = Data { tsn, stream, ssn, ppid: number, unordered, first, last, immediate, payload };
+        let data = Data { tsn, stream, ssn, ppid: number, unordered, first, last, immediate, timed, payload };
         let (ppid, fsn) = if first { (number, 0) } else { (0, number) };
-        let idata = IData { tsn, stream, mid, unordered, first, last, immediate, ppid, fsn, payload };
+        let idata = IData { tsn, stream, mid, unordered, first, last, immediate, timed, ppid, fsn, payload };
         let mut buf = emitted(&Chunk::Data(data));
         idata.emit(&mut Writer::new(&mut buf));
         let sealed = packet(&buf);

@@ -3,7 +3,7 @@
 
 use braidcast_sctp::{Fingerprint, SecurityOptions};
 use braidcast_secure::known::Known;
-use braidcast_secure::{Agreement, Ciphers, Exchange, Limits, Method, Peer, Refused, Role, Suite, Transcript};
+use braidcast_secure::{Agreement, Ciphers, Exchange, Method, Peer, Refused, Role, Suite, Transcript};
 use std::sync::Arc;
 
 const KNOWN: Known = Known { word: 1, suite: Suite::Aes128Gcm };
@@ -17,7 +17,7 @@ struct Keyed {
 
 /// Security of the end with the key that is number `own`.
 pub(crate) fn keyed(own: u8) -> Option<SecurityOptions> {
-    Some(SecurityOptions { method: Arc::new(Keyed { own }), limits: Limits::default() })
+    Some(SecurityOptions::new(Arc::new(Keyed { own })))
 }
 
 /// What stands for the key that is number `own`.

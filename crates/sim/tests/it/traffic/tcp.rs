@@ -99,7 +99,7 @@ fn a_lost_repeat_waits_for_the_timer() {
 
 #[test]
 fn while_nothing_answers_the_timer_doubles_and_then_all_goes_on() {
-    let rto = RtoBounds { min: ms(400), ..RtoBounds::default() };
+    let rto = RtoBounds::default().with_min(ms(400));
     let mut transfer = Transfer::new(1, Config { rto, ..Config::default() }, lossy(Loss::None), &BULK);
     let log = log(&mut transfer);
     transfer.net.run_until(secs(2));
@@ -325,7 +325,7 @@ proptest! {
         };
         // Beyond where sequence numbers wrap.
         let bytes = 400_000;
-        let rto = RtoBounds { min: ms(200), ..RtoBounds::default() };
+        let rto = RtoBounds::default().with_min(ms(200));
         let config = Config { rto, ecn, sack, ..Config::default() };
         let mut transfer = Transfer::new(seed, config, Duplex::both(model), &[Traffic::Bulk(Some(bytes))]);
         let limit = secs(4000);

@@ -14,7 +14,7 @@ const END: u64 = 310;
 
 /// What `tests/data/tcp.tcl` sets.
 fn config(min_rto: Duration) -> Config {
-    let rto = RtoBounds { min: min_rto, ..RtoBounds::default() };
+    let rto = RtoBounds::default().with_min(min_rto);
     Config { delayed_ack: ms(100), rto, receive_window: 2000 * 1460, ..Config::default() }
 }
 
