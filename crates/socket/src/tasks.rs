@@ -60,10 +60,25 @@ struct News {
     connection: Mutex<Progress>,
 }
 
+/// Events of a connection that are kept for who asks for them.
+const EVENTS: usize = 1024;
+
 #[derive(Debug, Default)]
 struct Progress {
     connected: bool,
     end: Option<(CloseReason, Vec<u64>)>,
+    /// What nobody has asked for yet, at most [`EVENTS`].
+    events: VecDeque<Event>,
+}
+
+impl Progress {
+    /// Keeps `event`; if there are too many, the oldest goes.
+    fn keep(&mut self, event: Event) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
 }
 
 /// What the task has. However that ends, by a panic or with its runtime too, nobody waits for it any more.
@@ -139,7 +154,9 @@ impl Shared {
                 // Nothing is left to read: who accepts late need not hear of it.
                 state.accepted.retain(|(other, _)| *other != id);
             }
-            _ => {}
+            // Who sends or receives waits for these.
+            Event::Readable | Event::Writable => {}
+            event => lock(&news.connection).keep(event),
         }
         news.changed.notify_waiters();
     }
@@ -352,6 +369,32 @@ impl Connection {
                 if state.failed {
                     return Err(Error::Broken);
                 }
+            }
+            waits.await;
+        }
+    }
+
+    /// Waits for the next thing that happened besides messages: one of ours was discarded or delivered, a path came or
+    /// went, the other end began anew. Its last 1,024 events are kept, so a task that wants all of them should wait
+    /// here. `None`: the connection is over, and nothing is left to tell. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if the socket does not work any more.
+    pub async fn event(&self) -> Result<Option<Event>, Error> {
+        let shared = &self.0.socket.0.0;
+        loop {
+            let waits = self.0.news.changed.notified();
+            {
+                let mut progress = lock(&self.0.news.connection);
+                if let Some(event) = progress.events.pop_front() {
+                    return Ok(Some(event));
+                }
+                if progress.end.is_some() {
+                    return Ok(None);
+                }
+            }
+            if lock(&shared.state).failed {
+                return Err(Error::Broken);
             }
             waits.await;
         }

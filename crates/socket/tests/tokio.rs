@@ -1,7 +1,7 @@
 //! Sockets in tasks of tokio, on the loopback interface.
 
 use braidcast_socket::{
-    AsyncSocket, CloseReason, Connection, Error, Path, Protection, SendOptions, SharedSocket, Socket,
+    AsyncSocket, CloseReason, Connection, Error, Event, Path, Protection, SendOptions, SharedSocket, Socket,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -109,6 +109,45 @@ async fn a_future_that_is_dropped_loses_nothing() {
     }
     assert_eq!(got, (0..50).collect::<Vec<u8>>());
     sending.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_happens_beside_messages_is_told_in_order_and_ends_with_the_connection() {
+    let (server, at) = server(&Protection::Anyone);
+    let connection = client(&Protection::Anyone).connect(&[Path::to(at)]).await.unwrap();
+    let accepted = server.accept().await.unwrap();
+    let path = connection.event().await.unwrap();
+    assert!(matches!(&path, Some(Event::PathUp { remote, .. }) if *remote == at), "{path:?}");
+    // More than are kept: the oldest are forgotten, the rest comes in order.
+    for context in 0..1100 {
+        connection.send(b"reading", &SendOptions::new().context(context).report(true)).await.unwrap();
+        accepted.recv().await.unwrap().unwrap();
+    }
+    connection.shutdown().await.unwrap();
+    let mut contexts = Vec::new();
+    while let Some(event) = connection.event().await.unwrap() {
+        if let Event::Delivered { context } = event {
+            contexts.push(context);
+        }
+    }
+    assert_eq!(contexts, (76..1100).collect::<Vec<u64>>());
+    assert_eq!(connection.event().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_message_that_was_too_late_is_told() {
+    let (server, at) = server(&Protection::Anyone);
+    let connection = client(&Protection::Anyone).connect(&[Path::to(at)]).await.unwrap();
+    let late = SendOptions::new().context(7).deadline(Duration::ZERO);
+    connection.send(b"too late", &late).await.unwrap();
+    loop {
+        match connection.event().await.unwrap() {
+            Some(Event::Discarded { context }) => break assert_eq!(context, 7),
+            Some(_) => {}
+            None => panic!("it was not told"),
+        }
+    }
+    drop(server);
 }
 
 #[tokio::test]
