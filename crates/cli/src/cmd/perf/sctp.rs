@@ -69,14 +69,13 @@ impl Protocol for Endpoint {
             match received.ppid {
                 BULK => return Some(Purpose::Bulk),
                 TIMED | ECHO => return Some(Purpose::Timed),
-                PPID if let Ok(Message::Look(number)) = Message::parse(out) => {
-                    answer(now, association, number, received.path);
-                }
-                _ => {
-                    association.abort(now, Farewell::Measures);
-                    return None;
-                }
+                _ => {}
             }
+            let Some(Message::Look(number)) = (received.ppid == PPID).then(|| Message::parse(out).ok()).flatten() else {
+                association.abort(now, Farewell::Measures);
+                return None;
+            };
+            answer(now, association, number, received.path);
         }
     }
 
