@@ -1,10 +1,12 @@
 """The assertions of tests in Rust (and of those in Python): what is one, and how two versions of one differ.
 
 An assertion is
-  - each condition of `assert!(a && b)`, and of its kin in proptest; both sides of `assert_eq!` and `assert_ne!`; snapshots
+  - each condition of `assert!(a && b)`, and of its kin in proptest; both sides of `assert_eq!` and
+  `assert_ne!`; snapshots
   - `.unwrap_err()` and `.expect_err()`, with what they are called on
   - a test that runs: `#[test]` without `#[ignore]`
-Messages do not count. Within `known_failure(…)` (crates/testing) it counts as a known failure, which is less than a plain one.
+Messages do not count. Within `known_failure(…)` (crates/testing) it counts as a known failure, which is
+less than a plain one.
 """
 
 import ast
@@ -168,7 +170,8 @@ def test_parts(path, text):
 
 
 def lines_of(text):
-    """Returns what two texts are compared by before they are taken apart: their lines without comments, in any order."""
+    """Returns what two texts are compared by before they are taken apart: their lines without comments, in
+    any order."""
     lines = (line.strip() for line in text.splitlines())
     return collections.Counter(line for line in lines if line and not line.startswith("//"))
 
@@ -285,7 +288,8 @@ def number_places(tokens):
 
 
 def looser_if_larger(tokens, at):
-    """Returns whether the assertion holds more often if what stands at `at` grows: True, False, or None if that is unknown."""
+    """Returns whether the assertion holds more often if what stands at `at` grows: True, False, or None if
+    that is unknown."""
     sign = True
     before = tokens[at - 1] if at else ""
     after = tokens[at + 1] if at + 1 < len(tokens) else ""
@@ -389,7 +393,8 @@ def change(old, new):
 
 @functools.lru_cache(maxsize=20_000)
 def constants(path, text):
-    """Returns constants and simple variables of tests, by function ("" for constants) and name: the tokens of their values."""
+    """Returns constants and simple variables of tests, by function ("" for constants) and name: the tokens
+    of their values."""
     found, function = {}, ""
     tokens = test_parts(path, text)
     for i, token in enumerate(tokens):
@@ -398,9 +403,11 @@ def constants(path, text):
         if token.text not in ("const", "let") or token.kind != "name":
             continue
         at = i + 1 + (tokens[i + 1].text == "mut")
-        part = split(tokens[at : at + 40], ";")[:1]
+        # A table of bounds is long; what else is long is no bound.
+        most = 4000 if BOUND_NAME.search(tokens[at].text) else 40
+        part = split(tokens[at : at + most], ";")[:1]
         sides = split(part[0], "=") if part else []
-        if len(sides) == 2 and sides[0][0].kind == "name" and len(sides[1]) <= 24 and any(it.kind == "number" for it in sides[1]):
+        if len(sides) == 2 and sides[0][0].kind == "name" and len(sides[1]) <= max(24, most - 40) and any(it.kind == "number" for it in sides[1]):
             found["" if token.text == "const" else function, sides[0][0].text] = (texts(sides[1]), token.line)
     return found
 
