@@ -1,6 +1,6 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
-MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-recipes more-bindings more-systems more-asan more-tsan more-miri more-formal more-siege
+MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-recipes more-bindings more-systems more-asan more-asan-c more-tsan more-miri more-formal more-siege
 .PHONY: help demo test quick quick-starts recipes c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -45,7 +45,8 @@ help:
 	@echo "make count   instructions and system calls for a packet, beside benches/count/baseline.json; make count-update writes that anew"
 	@echo "make more    what is long, in pieces of at most 20 minutes, each of which can be run alone:"
 	@echo "             $(wordlist 1,6,$(MORE))"
-	@echo "             $(wordlist 7,20,$(MORE))"
+	@echo "             $(wordlist 7,12,$(MORE))"
+	@echo "             $(wordlist 13,20,$(MORE))"
 	@echo "make call    a call beside TCP through the tunnel, by each send queue; keeps the recordings in target/call"
 	@echo "make field   live video beside other tools over the same emulated links, and beside what foresight could do (FIELD=\"--scenarios S4 --clips c2\" for a part; tools/field/README.md)"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
@@ -149,10 +150,10 @@ deny:
 	@if command -v cargo-deny >/dev/null; then cargo deny --all-features check licenses bans sources; else tools/deny.py; fi
 	@tools/advisories.py
 
-# The version is in one place. It must be installed: rustup toolchain install VERSION --profile minimal
-# Tests are not promised: a peer that they meet needs a newer compiler.
+# The version is in one place. Tests are not promised: a peer that they meet needs a newer compiler.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
+	@tools/setup.sh systems
 	$(call step,Rust $(MSRV))
 	cargo +$(MSRV) check --locked --workspace --quiet
 
@@ -161,6 +162,7 @@ semver:
 	@tools/semver.sh $(BASELINE)
 
 other-systems:
+	@tools/setup.sh systems
 	@tools/other-systems.sh
 
 # Models of the protection, each claim in a run of its own. FORMAL has words of the runs that are
@@ -170,6 +172,7 @@ formal:
 	@formal/run.py $(FORMAL)
 
 miri:
+	@tools/setup.sh nightly
 	$(call step,Miri)
 	@tools/miri.sh
 
@@ -366,8 +369,13 @@ more-systems:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory msrv other-systems
 # The sanitizers over what has real sockets, threads and C: driver, socket, and the C library.
 more-asan:
+	@tools/setup.sh nightly
 	@tools/steps.py 1200 tools/sanitize.sh address
+more-asan-c:
+	@tools/setup.sh nightly
+	@tools/steps.py 1200 tools/sanitize.sh c
 more-tsan:
+	@tools/setup.sh nightly
 	@tools/steps.py 1200 tools/sanitize.sh thread
 more-miri:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory miri

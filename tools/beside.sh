@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs two commands at once: the second in front, the first at a lower priority, with its output
-# shown when both are done. tools/beside.sh BEHIND FRONT           fails if either fails For work
-# that only computes, beside tests that mostly wait.
+# shown when both are done. Fails if either fails. For work that only computes, beside tests that
+# mostly wait.
+#   tools/beside.sh BEHIND FRONT
 set -euo pipefail
 
 behind=${1:?usage: tools/beside.sh BEHIND FRONT} front=${2:?usage: tools/beside.sh BEHIND FRONT}

@@ -18,4 +18,4 @@ run braidcast-fec --lib
 # The kernels that processors with these features have.
 RUSTFLAGS='-C target-feature=+avx2,+gfni' run braidcast-fec --test it kernels::
 # Not what derives keys from words, which is slow on purpose, nor what calls AWS-LC.
-run braidcast-secure --lib -- courier:: offer:: record:: replay::
+run braidcast-secure --lib -- courier:: doubt:: inquiry:: insecure:: offer:: record:: replay::

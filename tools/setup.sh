@@ -214,7 +214,39 @@ look_for_rust() {
     fi
 }
 
-purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode | recipes | formal}
+# Toolchains that one command needs, beside the one that is in use.
+look_for_toolchains() {
+    local oldest it lacks=()
+    case $1 in systems | nightly) has rustup || die "needs rustup: other compilers come from there" ;; esac
+    case $1 in
+    systems)
+        oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+        if ! rustup toolchain list | grep "^$oldest-" >/dev/null; then
+            agree "Rust $oldest, the oldest that is promised, by rustup"
+            rustup toolchain install "$oldest" --profile minimal --no-self-update >/dev/null
+        fi
+        for it in aarch64-apple-darwin x86_64-pc-windows-gnu; do
+            [ -d "$(rustc --print sysroot)/lib/rustlib/$it" ] || lacks+=("$it")
+        done
+        [ ${#lacks[@]} != 0 ] || return 0
+        agree "Rust's libraries for ${lacks[*]}, by rustup"
+        rustup target add "${lacks[@]}"
+        ;;
+    nightly)
+        for it in miri rust-src; do
+            rustup component list --installed --toolchain nightly 2>/dev/null | grep "^$it" >/dev/null || lacks+=("$it")
+        done
+        [ ${#lacks[@]} != 0 ] || return 0
+        agree "a nightly Rust with ${lacks[*]}, by rustup"
+        # To the nightly that is there; if there is none, or it never had them, the newest that has both.
+        rustup component add --toolchain nightly "${lacks[@]}" >/dev/null 2>&1 ||
+            rustup toolchain install nightly --profile minimal --component miri,rust-src --no-self-update >/dev/null
+        ;;
+    esac
+}
+
+purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode | recipes | formal | systems | nightly}
 look_for_packages "$purpose"
 [ ${#packages[@]} = 0 ] || install_packages
 look_for_rust "$purpose"
+look_for_toolchains "$purpose"
