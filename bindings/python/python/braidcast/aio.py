@@ -1,11 +1,13 @@
 """Sockets on asyncio's loop: connect() and serve(), and messages by `async for`.
 
-    async with await braidcast.aio.connect(["home.example:9000@wlan0", "home.example:9000@wwan0"], key=KEY) as connection:
+    paths = ["home.example:9000@wlan0", "home.example:9000@wwan0"]
+    async with await braidcast.aio.connect(paths, key=KEY) as connection:
         await connection.send(b"hello", deadline=0.2)
         async for message in connection:
             ...
 
-Everything is of one loop and its thread. A task that is cancelled while it waits loses no message, and sends none twice.
+Everything is of one loop and its thread. A task that is cancelled while it waits loses no message, and
+sends none twice.
 """
 
 from __future__ import annotations
@@ -66,8 +68,8 @@ class Connection:
         self._owns_socket = False
 
     async def send(self, data: Any, **how: Any) -> None:
-        """Takes a message to be sent as soon as there is room for it. how: as of braidcast.Socket.send. Raises NoConnection if the
-        connection is over."""
+        """Takes a message to be sent as soon as there is room for it. how: as of braidcast.Socket.send.
+        Raises NoConnection if the connection is over."""
         while True:
             self.socket._check()
             try:
@@ -101,15 +103,16 @@ class Connection:
             yield message
 
     async def closed(self) -> Event:
-        """Waits for the event "closed": reason, code and unsettled say what came of it. It comes once all that came was received."""
+        """Waits for the event "closed": reason, code and unsettled say what came of it. It comes once all
+        that came was received."""
         while self._end is None:
             self.socket._check()
             await self._bell.wait()
         return self._end
 
     async def shutdown(self) -> None:
-        """Ends it once everything that was sent is acknowledged, and waits for that; what still comes is lost. Raises Closed if it
-        ended otherwise."""
+        """Ends it once everything that was sent is acknowledged, and waits for that; what still comes is
+        lost. Raises Closed if it ended otherwise."""
         if self._end is None:
             self.socket.blocking.shutdown(self.id)
             self.socket._run()
@@ -203,8 +206,8 @@ class Socket:
         return connection
 
     async def close(self, timeout: float = 5.0) -> bool:
-        """Ends all connections once everything that was sent is acknowledged. What still comes is lost. Returns whether all ended
-        in good order within timeout seconds."""
+        """Ends all connections once everything that was sent is acknowledged. What still comes is lost.
+        Returns whether all ended in good order within timeout seconds."""
         self._closing = True
         all_of_them = list(self._connections.values())
         for connection in all_of_them:
@@ -285,8 +288,8 @@ class Socket:
 
 
 async def connect(paths: Sequence[Path], **how: Any) -> Connection:
-    """Connects over these paths with a socket of its own. how: as braidcast.Socket takes it. Leaving its `async with` shuts it
-    down. Raises Closed with what came of it."""
+    """Connects over these paths with a socket of its own. how: as braidcast.Socket takes it. Leaving its
+    `async with` shuts it down. Raises Closed with what came of it."""
     socket = Socket(await asyncio.to_thread(lambda: BlockingSocket(**how)))
     try:
         connection = await socket.connect(paths)
@@ -300,12 +303,14 @@ async def connect(paths: Sequence[Path], **how: Any) -> Connection:
 async def serve(
     addresses: Iterable[str], handler: Optional[Callable[[Connection], Any]] = None, **how: Any
 ) -> Socket:
-    """Listens at these addresses; the socket's addresses has them with their ports. how: as braidcast.Socket takes it. With a handler,
-    a coroutine function, each connection gets a task of its own."""
+    """Listens at these addresses; the socket's addresses has them with their ports. how: as
+    braidcast.Socket takes it. With a handler, a coroutine function, each connection gets a task of its own."""
     blocking = await asyncio.to_thread(lambda: BlockingSocket(**how))
-    socket = Socket(blocking)
-    socket.addresses = [blocking.bind(address) for address in addresses]
+    # Before the loop knows of it: an address that is taken leaves nothing behind.
+    bound = [blocking.bind(address) for address in addresses]
     blocking.listen()
+    socket = Socket(blocking)
+    socket.addresses = bound
     if handler is not None:
         socket._server = asyncio.ensure_future(_serve(socket, handler))
     return socket
