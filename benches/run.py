@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends, throughput, ratios.
+"""Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends,
+throughput, ratios.
 
   benches/run.py [bulk|live|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
   benches/run.py before --before PROGRAM [--runs 5] …
   benches/run.py bulk --without avx512,gfni,vaes      as on a processor without these instruction sets
 
-Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
-the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
-the client CPU 0, unless --nopin.
+Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio
+the median of the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine
+does. The server has CPU 1, the client CPU 0, unless --nopin.
   Ours encrypts (AES-128-GCM), unless it says --plain.
   bulk  one path over the loopback, reliable but for DCCP and datagrams, of which 99 % must arrive; usrsctp is Debian's tsctp,
         which formats a debug line for each event.
@@ -77,7 +78,8 @@ class Bulk:
 
 @dataclass
 class Live:
-    """Two processes between the source, which sends to port `source`, and the sink, which listens on 127.0.0.1:`sink`."""
+    """Two processes between the source, which sends to port `source`, and the sink, which listens on
+    127.0.0.1:`sink`."""
 
     receiver: str
     sender: str
@@ -125,7 +127,8 @@ def redundancy_peers(ours):
 
 
 def before_peers(ours, before):
-    """Each row by the older program, then by ours; (bulk, live). Programs from before there was encryption know no `--plain`."""
+    """Each row by the older program, then by ours; (bulk, live). Programs from before there was encryption
+    know no `--plain`."""
     programs = {"before": before, "now": ours}
     text = {name: subprocess.run([path, "perf", "client", "--help"], capture_output=True, text=True).stdout for name, path in programs.items()}
     plain = {name: "--plain" if "--plain" in text[name] else "" for name in programs}

@@ -26,7 +26,7 @@ def number(text):
 
 
 def within(version, requirement):
-    """Whether a version meets one requirement of Cargo, such as `>=1.2, <2`."""
+    """Returns true if a version meets one requirement of Cargo, for example `>=1.2, <2`."""
     for term in requirement.split(","):
         sign, text = re.fullmatch(r"\s*(>=|<=|>|<|=|\^|~|)\s*(\S+)\s*", term).groups()
         bound, fits = number(text), True

@@ -49,7 +49,8 @@ def likeness(old, new):
 
 
 def pairs(removed, added):
-    """Returns pairs of a removed and an added assertion that belong together, most alike first, and what was only removed."""
+    """Returns pairs of a removed and an added assertion that belong together, most alike first, and what
+    was only removed."""
     olds, news, found = set(), set(), []
     # The likeliest places first, as there may be thousands of each in a commit that renames something.
     for place in (lambda it: it.where, lambda it: it.file, lambda it: it.kind):
@@ -165,7 +166,8 @@ def read(names):
 
 
 def files_of(diff_args, old_rev, new_rev):
-    """Returns the texts of the files that changed, before and after: {path: text} twice. A renamed file has its new path in both."""
+    """Returns the texts of the files that changed, before and after: {path: text} twice. A renamed file has
+    its new path in both."""
     old_names, new_names = {}, {}
     for line in commits.git("diff", "--name-status", "-M", "--diff-filter=ADMR", *diff_args).splitlines():
         status, *paths = line.split("\t")

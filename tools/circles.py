@@ -3,19 +3,22 @@
 
   tools/circles.py [FOLDER] [--most 4] [--all] [--unsure]
 
-FOLDER is crates/sctp/src/assoc unless given. A file leads to another one if it calls a method that an `impl` block of that file
-defines. Prints each circle of files (a strongly connected component of more than one) with the calls that make it; the status is
-1 if the largest has more than --most files. Tests are left out.
+FOLDER is crates/sctp/src/assoc unless given. A file leads to another one if it calls a method that an
+`impl` block of that file defines. Prints each circle of files (a strongly connected component of more than
+one) with the calls that make it; the status is 1 if the largest has more than --most files. Tests are left
+out.
 
-Counted are the methods of types with `impl` blocks in several files: any of these files can call any other one without a word
-about it. A type in one file must be imported, so what circles it is in can be read there; --all counts those as well.
+Counted are the methods of types with `impl` blocks in several files: any of these files can call any other
+one without a word about it. A type in one file must be imported, so what circles it is in can be read
+there; --all counts those as well.
 
 How a call finds its method, without a compiler:
   self.name()  Self::name  Type::name   the method of that type. None of that type in the folder: no edge.
   self.field.name()  variable.name()    by the type of the field, or of the variable where its parameter, `let` or constructor
                                         names it; then as above.
   any other receiver                    the method of this name, if the folder has one only and no other type in the crates has
-                                        one so called, nor the standard library (COMMON). Else no edge: --unsure lists these.
+                                        one so called, nor the standard library (COMMON). Else no edge:
+                                        --unsure lists these.
 """
 import argparse
 import pathlib
@@ -68,7 +71,8 @@ def without_tests(text):
 
 
 def type_name(text):
-    """The innermost named type of `&mut Option<Box<a::Name>>`, as pointers and options stand before the methods of what is in them."""
+    """The innermost named type of `&mut Option<Box<a::Name>>`, as pointers and options stand before the
+    methods of what is in them."""
     text = re.sub(r"'\w+|\b(?:mut|dyn|const|impl)\b|[&*\s]", "", text)
     wrapped = re.match(r"(?:\w+::)*(?:Box|Rc|Arc|Option)<(.*)>$", text)
     if wrapped:

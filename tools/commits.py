@@ -8,9 +8,10 @@
 A message is `area: what is different now` in at most 72 characters, an empty line, and a body that says why
 (docs/style.md). Merge commits are exempt.
 
-`.ci/base` names the commit from which on these rules hold. A file, because a fresh clone has no remote branch that can be
-relied on, and a number of commits or hours would forget what is older. A commit that is not there (a shallow clone, or
-history written anew) is replaced by its date, the second word of the file: committed after it is new.
+`.ci/base` names the commit from which on these rules hold. A file, because a fresh clone has no remote
+branch that can be relied on, and a number of commits or hours would forget what is older. A commit that is
+not there (a shallow clone, or history written anew) is replaced by its date, the second word of the file:
+committed after it is new.
 """
 
 import pathlib

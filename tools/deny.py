@@ -3,9 +3,9 @@
 
   tools/deny.py [Cargo.toml]
 
-cargo-deny, where it is installed, checks the same file and more (`make deny`). Here each package that any target of deny.toml uses must
-have a licence expression (SPDX) that the allowed ones satisfy, and come from a registry or from this workspace. The status is 1 if
-one does not.
+cargo-deny, where it is installed, checks the same file and more (`make deny`). Here each package that any
+target of deny.toml uses must have a licence expression (SPDX) that the allowed ones satisfy, and come from
+a registry or from this workspace. The status is 1 if one does not.
 """
 import json
 import pathlib

@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""What an encoder brings that follows the network: x264 over every pair of recorded links, beside fixed rates and `aimd-rtt`.
+"""What an encoder brings that follows the network: x264 over every pair of recorded links, beside fixed
+rates and `aimd-rtt`.
 
 usage: BRAIDCAST_TRACES=FOLDER encode-trial.py TRIAL --clip CLIP.y4m [--rule RULE] [--every N] [--others-every N] [--seconds 40] [--out FILE.json] [--jobs N]
        encode-trial.py TRIAL --report FILE.json
 
-TRIAL is `braidcast-encode-trial`, built for release (gst/trial; docs/encode.md has the command). Without --clip a model of x264's sizes
-encodes, and there is no PSNR. Time is simulated: a busy machine changes nothing. Recordings are those of
-crates/lab/scenarios/recorded/README.md. Each pair begins elsewhere in its recordings.
+TRIAL is `braidcast-encode-trial`, built for release (gst/trial; docs/encode.md has the command). Without
+--clip a model of x264's sizes encodes, and there is no PSNR. Time is simulated: a busy machine changes
+nothing. Recordings are those of crates/lab/scenarios/recorded/README.md. Each pair begins elsewhere in its
+recordings.
 
-It prints for each rule, of the pairs on which foresight (the oracle, trial/src/oracle.rs) has 99 % of the pictures on time and no freeze
-over 300 ms: pictures on time, the longest freeze, the rate that came on time as a share of what foresight could have had, PSNR with the
-last picture shown for one that is missing and with a white one. Then, of all pairs, what `follow` has more than each other rule, pair by
-pair, with 95 % intervals (Student's t). With --rule it is about another rule of the trial in place of `follow`; --others-every 0 leaves the others out. "best fixed" is for each pair the fixed rate with the highest
-PSNR among those tried (without a clip: with the most that came on time), chosen with hindsight.
+It prints for each rule, of the pairs on which foresight (the oracle, trial/src/oracle.rs) has 99 % of the
+frames on time and no freeze over 300 ms: frames on time, the longest freeze, the rate that came on time
+as a share of what foresight could have had, PSNR with the last frame shown for one that is missing and
+with a white one. Then, of all pairs, what `follow` has more than each other rule, pair by pair, with 95 %
+intervals (Student's t). With --rule it is about another rule of the trial in place of `follow`;
+--others-every 0 leaves the others out. "best fixed" is for each pair the fixed rate with the highest PSNR
+among those tried (without a clip: the one whose frames came on time most often), chosen with hindsight.
 
-Pairs are run in an order that mixes recordings, so that the rows of a run that was stopped early are a sample of all of them (--report prints them, --resume goes on).
+Pairs are run in an order that mixes recordings, so that the rows of a run that was stopped early are a
+sample of all of them (--report prints them, --resume goes on).
 """
 import argparse, concurrent.futures, itertools, json, math, os, pathlib, statistics, subprocess, sys, tempfile
 

@@ -3,9 +3,10 @@
 
   tools/exhaustive.py [--all]     fails if there is one; --all prints every type that is reached, and by which field
 
-Reached is what crates/socket and crates/live export, and each type of a public field, or of an enum's variant, of what is
-reached. A field that is added to such a structure breaks programs that write all fields out, so that it needs a method that
-makes one (`new`, `with`, a setter) or `Default` and assignment. The other crates say that they are internal.
+Reached is what crates/socket and crates/live export, and each type of a public field, or of an enum's
+variant, of what is reached. A field that is added to such a structure breaks programs that write all fields
+out, so that it needs a method that makes one (`new`, `with`, a setter) or `Default` and assignment. The
+other crates say that they are internal.
 
 Names are followed by `use`, without a compiler: through re-exports, and by the module where a crate has a name twice.
 """

@@ -13,8 +13,9 @@ import time
 class Process:
     """A program with its output, both kinds, in a file, and its own CPU time.
 
-    `command` is a list of words or a line; `pin` a CPU; `nice` is added to the priority where that is allowed. One that is
-    `apart` does not get the Ctrl-C that is meant for the program that started it. `env` is its whole environment, if given."""
+    `command` is a list of words or a line; `pin` a CPU; `nice` is added to the priority where that is
+    allowed. One that is `apart` does not get the Ctrl-C that is meant for the program that started it.
+    `env` is its whole environment, if given."""
 
     def __init__(self, command, pin=None, nice=0, out=None, apart=False, env=None):
         self.used = None
@@ -57,7 +58,8 @@ class Process:
         return self.is_over()
 
     def wait_for(self, text, secs):
-        """Waits until it has printed `text` or has ended, `secs` at most; returns the monotonic time of that text or None."""
+        """Waits until it has printed `text` or has ended, `secs` at most; returns the monotonic time of
+        that text or None."""
         end = time.monotonic() + secs
         while time.monotonic() < end and not self.is_over():
             if text in self.text():
@@ -66,7 +68,7 @@ class Process:
         return None
 
     def stop(self, secs=3):
-        """Ends it: SIGINT, then SIGTERM, then SIGKILL, with so many seconds between."""
+        """Ends it: SIGINT, then SIGTERM, then SIGKILL, with these seconds between."""
         for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             if self.is_over():
                 return
@@ -113,7 +115,8 @@ def features(flags, hidden=""):
 
 
 def processor(cpuinfo=None, hidden=""):
-    """Returns the processor in one line: its name, how many CPUs, and which instruction sets it has of those that matter here."""
+    """Returns the processor in one line: its name, how many CPUs, and which instruction sets it has of
+    those that matter here."""
     name, count, flags = _processor(cpuinfo)
     return f"{name}, {count} CPU{'s' if count != 1 else ''}; {features(flags, hidden)}"
 

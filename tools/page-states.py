@@ -3,8 +3,9 @@
 
     tools/page-states.py OUT [BRAIDCAST]   OUT: a folder; BRAIDCAST: the program [default: target/debug/braidcast]
 
-Both ends run on this machine, with two networks of `braidcast emulate` between them; their figures (`--stats`) say when a state is
-there. It fails if a state does not come within half a minute. Needs ffmpeg and chromium; takes some two minutes.
+Both ends run on this machine, with two networks of `braidcast emulate` between them; their figures
+(`--stats`) say when a state is there. It fails if a state does not come within half a minute. Needs ffmpeg
+and chromium; takes some two minutes.
 """
 
 import json
@@ -21,7 +22,7 @@ RECEIVER, WIFI, LTE, SENDER_PAGE, RECEIVER_PAGE = 46100, 46101, 46102, 46103, 46
 
 
 class Input(threading.Thread):
-    """Live video with sound, unless it is paused."""
+    """Live video with audio, unless it is paused."""
 
     def __init__(self, pipe):
         super().__init__(daemon=True)

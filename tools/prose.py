@@ -9,7 +9,7 @@
 
 A line for which a rule is wrong stands in a file of tools/prose-exceptions/: `file: words of the line`.
 """
-import pathlib, re, subprocess, sys
+import ast, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXCEPTIONS = ROOT / 'tools/prose-exceptions'
@@ -25,7 +25,7 @@ WORDS = [
             r'|\bways? (back|there and back|of \d)|\bon the way\b', 'path, direction, one-way delay, or in flight'),
     ('give up', r'\b(give|gives|giving|gave|given) (it |them |that |this )?up\b', 'discard, abandon; stop trying'),
     ('of use', r'\bof (no|any|some) (more )?use\b|\bno use any more\b', 'discarded, abandoned; useful, useless'),
-    ('die', r'\b(dies|dying)\b', 'ends, fails, is abandoned'),
+    ('die', r'\b(die|dies|died|dying)\b', 'ends, fails, is abandoned'),
     ('mend', r'\bmend(s|ed|ing)?\b', 'fix, repair'),
     ('happening', r'\bhappenings?\b(?<!is happening)(?<!are happening)(?<!was happening)', 'event'),
     ('fate', r'\bfates?\b', 'result, outcome of a packet'),
@@ -98,6 +98,20 @@ def hashed(source):
             quoted = None if '"""' in text else quoted
 
 
+def python(source):
+    """Comments and docstrings of Python."""
+    yield from hashed(source)
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or not node.body:
+            continue
+        first = node.body[0]
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            for n, text in enumerate(source.split('\n')[first.lineno - 1 : first.end_lineno], first.lineno):
+                # Columns and commands are as wide as they are.
+                aligned = re.search(r'\S  +\S|^usage:|^\s*\S+\.(py|sh) |^ {4,}(async )?(with|for|def) ', text)
+                yield n, text.replace('"""', ''), 'string' if aligned else 'comment'
+
+
 def markdown(source):
     fence = False
     for n, text in enumerate(source.split('\n'), 1):
@@ -146,7 +160,7 @@ class Prose:
     def found(self, file, source):
         """Yields (line, rule, words, instead)."""
         lines = source.split('\n')
-        parts = {'.rs': rust, '.c': rust, '.h': rust, '.md': markdown}.get(pathlib.Path(file).suffix, hashed)(source)
+        parts = {'.rs': rust, '.c': rust, '.h': rust, '.hpp': rust, '.js': rust, '.md': markdown, '.py': python, '.pyi': python}.get(pathlib.Path(file).suffix, hashed)(source)
         for n, text, kind in parts:
             plain = without_code(text)
             rules = COMPILED + (COMPILED_DOCS if kind == 'doc' else [])
@@ -156,7 +170,7 @@ class Prose:
                 if m := pattern.search(plain.strip() if name in ('where', 'should', 'so many') else plain):
                     if not self.is_excepted(file, lines[n - 1]):
                         yield n, name, m.group(0).strip(' .;'), instead
-            if kind in ('doc', 'comment') and len(lines[n - 1]) > WIDEST and not re.match(r'^\s*(\||\S*://|[─│>-])', text) and '──' not in text:
+            if kind in ('doc', 'comment') and len(lines[n - 1]) > WIDEST and not re.match(r'^\s*(\||\S*://|[─│])', text) and '──' not in text:
                 if not self.is_excepted(file, lines[n - 1]):
                     yield n, 'wide comment', f'{len(lines[n - 1])} columns', f'at most {WIDEST}; wrap at 100'
         if file.endswith('.md') and not re.match(r'CHANGELOG|docs/(reference|decisions/)', file):
@@ -178,7 +192,7 @@ class Prose:
 
 def files(names):
     listed = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard', *names], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split('\n')
-    wanted = re.compile(r'(\.(rs|md|py|sh|toml|c|h)|Makefile|\.ci/run)$')
+    wanted = re.compile(r'(\.(rs|md|py|pyi|sh|toml|c|h|hpp|js)|Makefile|\.ci/run)$')
     return [f for f in listed if wanted.search(f) and not SKIPPED.match(f) and (ROOT / f).is_file()]
 
 
@@ -196,7 +210,8 @@ def added(base):
 FOUND = [
     ('a.rs', '// A picture comes late.\n', 'picture'), ('a.rs', '/// The fate of a packet.\n', 'fate'), ('a.rs', '/// Whether it is.\n', 'whether'),
     ('a.rs', 'let x = "we mend the link";\n', 'mend'), ('a.md', 'Others lean on it.\n', 'leans on'), ('a.rs', '// ' + 'x ' * 70 + '\n', 'wide comment'),
-    ('a.md', 'It ' + 'is and ' * 30 + 'so.\n', 'long sentence'), ('a.py', 'x = 1\n# It tells more.\n', 'gives'), ('a.md', 'Where it fails, try again.\n', 'where'),
+    ('a.md', 'It ' + 'is and ' * 30 + 'so.\n', 'long sentence'), ('a.py', 'x = 1\n# It tells more.\n', 'gives'), ('a.py', 'def f():\n    """The fate of a packet."""\n', 'fate'),
+    ('a.py', 'def f():\n    """' + 'x ' * 70 + '"""\n', 'wide comment'), ('a.js', '// A path that died.\n', 'die'), ('a.md', 'Where it fails, try again.\n', 'where'),
     ('a.rs', '/// Takes it; whether there was one.\n', 'hidden result'), ('a.md', 'It leaves after so many rounds.\n', 'so many'), ('a.md', 'It waits on the way back.\n', 'way'),
     ('a.toml', 'text = "sound first"\n', 'sound'), ('a.md', 'Should the path fail, it waits.\n', 'should'),
 ]

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Follows the quick starts of docs/start word by word in a clean Debian 12 that has no compiler, only the packages they ask for.
+"""Follows the quick starts of docs/start word by word in a clean Debian 12 that has no compiler, only the
+packages they ask for.
 
     tools/quick-starts.py [--deb FILE] [--wheel FILE] [--only stream,relay,many,tunnel,lab,python]
 
-The commands are read from the pages; a block that is neither run nor listed below is an error. Field and home are network namespaces with
-three links between them (wlan0 and wwan0 5 and 3 Mbit/s, wwan1 2 Mbit/s). There is no camera: the root has an `ffmpeg` that puts a test
-picture in the place of /dev/video0 and hands on all else. Needs root and debootstrap (or an unpacked root in BRAIDCAST_ROOT, which is
-changed), some 1.5 GB, and ten minutes. docs/start/library.md and c.md need compilers: the examples they show are run by `make test` and
-`make c-test`.
+The commands are read from the pages; a block that is neither run nor listed below is an error. Field and
+home are network namespaces with three links between them (wlan0 and wwan0 5 and 3 Mbit/s, wwan1 2 Mbit/s).
+There is no camera: the root has an `ffmpeg` that puts a test pattern in the place of /dev/video0 and hands
+on all else. Needs root and debootstrap (or an unpacked root in BRAIDCAST_ROOT, which is changed), some 1.5
+GB, and ten minutes. docs/start/library.md and c.md need compilers: the examples they show are run by `make
+test` and `make c-test`.
 """
 
 import argparse

@@ -3,10 +3,12 @@
 
     tools/recipes.py [--braidcast FILE] [--plugin FILE] [--only obs,ffmpeg,gstreamer,vlc,srt,srtla,rtmp,platform,mediamtx,nat]
 
-The commands are read from the page; a block that is neither run nor listed below is an error. Field and home are network namespaces with
-links between them (wlan0 5 and wwan0 3 Mbit/s), over this machine's own files, none of which is changed: what is written is in memory
-(overlayfs). There is no camera, no microphone and no screen; test sources and Xvfb take their place. Lines whose program is missing are
-named and left out. `srtla_send` and `mediamtx` are looked for in the folder RECIPES_PEERS too. Needs root, and some eight minutes.
+The commands are read from the page; a block that is neither run nor listed below is an error. Field and
+home are network namespaces with links between them (wlan0 5 and wwan0 3 Mbit/s), over this machine's own
+files, none of which is changed: what is written is in memory (overlayfs). There is no camera, no microphone
+and no screen; test sources and Xvfb take their place. Lines whose program is missing are named and left
+out. `srtla_send` and `mediamtx` are looked for in the folder RECIPES_PEERS too. Needs root, and some eight
+minutes.
 """
 
 import argparse

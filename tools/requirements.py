@@ -4,8 +4,8 @@
     tools/requirements.py               what is named exists; prints a line for each RFC
     tools/requirements.py --rfc DIR     also: the sentences are those of DIR/rfcNNNN.txt, all of them
 
-A line that begins in the first column is a sentence of the RFC; "§N" is the section of those that follow. Lines that are
-indented judge the sentence before them:
+A line that begins in the first column is a sentence of the RFC; "§N" is the section of those that follow.
+Lines that are indented judge the sentence before them:
 
     FILE NAME     the item NAME in FILE obeys it; a test is a place like any other
     not: WHY      nothing obeys it, on purpose

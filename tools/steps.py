@@ -6,9 +6,9 @@
     tools/steps.py begin NAME       a step begins (the Makefile's `step`)
     tools/steps.py tests            passes the output of `cargo test` on, and notes how long each test binary ran
 
-A step ends where the next one begins. What runs beside another command (tools/beside.sh) has a lane of its own, named by
-BRAIDCAST_LANE. The notes are in the file that BRAIDCAST_STEPS names: "time, lane, name" for steps, and for test binaries
-"seconds, `test`, name".
+A step ends where the next one begins. What runs beside another command (tools/beside.sh) has a lane of its
+own, named by BRAIDCAST_LANE. The notes are in the file that BRAIDCAST_STEPS names: "time, lane, name" for
+steps, and for test binaries "seconds, `test`, name".
 """
 
 import os

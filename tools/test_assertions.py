@@ -1,4 +1,5 @@
-"""Cases for tools/assertions.py: what it must find, and what it must not. `tools/assertions.py --self-test` runs them."""
+"""Cases for tools/assertions.py: what it must find, and what it must not. `tools/assertions.py --self-test`
+runs them."""
 
 import assertions
 

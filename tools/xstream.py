@@ -4,10 +4,12 @@
 usage: xstream.py TRIAL CLIP.y4m… [--first 100,200,…] [--out FILE.json] [--jobs N] [-- FLAG…]
        xstream.py TRIAL --report FILE.json [--results lab-results]
 
-TRIAL is `braidcast-encode-trial`, built for release (docs/encode.md has the command and how to make clips). A clip whose file is named as a
-sequence of table 9.3 stands beside that sequence, every other one beside the film of tables 9.1 and 9.2. Cross-layer rows are means over the rates
-to begin with (--first, kbit/s), as in the source. With --results the PSNR of table 9.1 goes into that folder as an experiment `xstream-psnr`, which
-`braidcast lab report` shows beside the lab's own. FLAGs, such as --queue 20, go to every run. Time is simulated: the same command prints the same.
+TRIAL is `braidcast-encode-trial`, built for release (docs/encode.md has the command and how to make clips).
+A clip whose file is named as a sequence of table 9.3 stands beside that sequence, every other one beside
+the film of tables 9.1 and 9.2. Cross-layer rows are means over the rates to begin with (--first, kbit/s),
+as in the source. With --results the PSNR of table 9.1 goes into that folder as an experiment
+`xstream-psnr`, which `braidcast lab report` shows beside the lab's own. FLAGs, for example --queue 20, go to
+every run. Time is simulated: the same command prints the same.
 """
 import argparse, concurrent.futures, csv, json, os, pathlib, re, statistics, subprocess, sys, tempfile
 
@@ -143,9 +145,11 @@ def lacking(rows, film):
 
 
 def mixture(film, how, kbit):
-    """What share of pictures is white if all others are as good as the ideal's, by the mean; dB below the ideal; the CV of that, and the published one.
+    """What share of frames is white if all others are as good as the ideal's, by the mean; dB below the
+    ideal; the CV of that, and the published one.
 
-    White is 4.40 dB: with 0.8 % of the ideal's pictures among them these have the published mean and CV of standard at 400 kbit/s.
+    White is 4.40 dB: with 0.8 % of the ideal's frames among them these have the published mean and CV of
+    standard at 400 kbit/s.
     """
     white = 4.40
     mean, cv = (float(film[(how,)][f"at_{kbit}k_{what}"]) for what in ("mean", "cv"))

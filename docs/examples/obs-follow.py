@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sets OBS's video bitrate to what Braidcast's networks carry, over OBS's WebSocket API (obs-websocket 5, in OBS since 28).
+"""Sets OBS's video bitrate to what Braidcast's networks carry, over OBS's WebSocket API (obs-websocket 5,
+in OBS since 28).
 
     braidcast send udp://127.0.0.1:5000 --to home.example:9000 --rate-report sse:8081,interval=500ms
     OBS_PASSWORD=... obs-follow.py [--restart stream|record]
@@ -52,7 +53,8 @@ def request(obs, kind, **data):
     return answer["d"]
 
 def restart(obs, output):
-    """Stops an output that runs, and starts it. OBS takes a request to start while it stops, and does nothing then: ask again."""
+    """Stops an output that runs, and starts it. OBS takes a request to start while it stops, and does
+    nothing then: ask again."""
     active = lambda: request(obs, f"Get{output}Status")["responseData"]["outputActive"]
     if not request(obs, "Stop" + output)["requestStatus"]["result"]: return
     while active(): time.sleep(0.1)

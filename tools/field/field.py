@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Live video by Braidcast beside the tools that its users would pick instead, over the same emulated links, and beside what
-foresight could do. README.md says how it measures and how peers are named.
+"""Live video by Braidcast beside the tools that its users would pick instead, over the same emulated links,
+and beside what foresight could do. README.md says how it measures and how peers are named.
 
   field.py run      measures what is not yet measured, and prints the tables; Ctrl-C ends it, and the next run goes on
   field.py table    prints the tables of what there is

@@ -1,6 +1,7 @@
 """What could be on time over the same links: with all of the future known (`foresight`), and without (`causal`).
 
-Links are ideal: what they carry is a fluid without headers, mean loss is taken off the rate, nobody has to find the rate out."""
+Links are ideal: what they carry is a fluid without headers, mean loss is taken off the rate, nobody has to
+find the rate out."""
 import bisect
 import heapq
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class Slot(NamedTuple):
 
 
 def _seconds(text):
-    """Returns the seconds of a time such as 20ms or 3s."""
+    """Returns the seconds of a time for example 20ms or 3s."""
     return float(text[:-2]) / 1000 if text.endswith("ms") else float(text[:-1])
 
 
@@ -65,9 +66,10 @@ def slots(link, seconds):
 class Plan:
     """Bytes of frames put into slots, so that each frame has arrived by its deadline.
 
-    A slot at s of a link with delay d serves the frames captured from s + d - latency to s: an interval of frames in order of
-    capture. Serving frames in that order, each from the earliest slots, then finds a plan wherever there is one (Glover 1967,
-    convex bipartite graphs). A frame that is added takes slots from later frames, which look for others."""
+    A slot at s of a link with delay d serves the frames captured from s + d - latency to s: an interval of
+    frames in order of capture. Serving frames in that order, each from the earliest slots, then finds a
+    plan wherever there is one (Glover 1967, convex bipartite graphs). A frame that is added takes slots
+    from later frames, which look for others."""
 
     def __init__(self, frames, links, latency_s):
         self.frames, self.latency_s = frames, latency_s
@@ -139,7 +141,8 @@ def _outcome(frames, good):
 
 
 def most(frames, links, latency_s):
-    """Returns shares with the most frames on time that this greedy choice finds: audio first, then the smallest frame first."""
+    """Returns shares with the most frames on time that this greedy choice finds: audio first, then the
+    smallest frame first."""
     plan, good = Plan(frames, links, latency_s), [False] * len(frames)
     for number in sorted(range(len(frames)), key=lambda n: (frames[n].kind != "A", frames[n].bytes, n)):
         good[number] = plan.add(number)
@@ -147,8 +150,8 @@ def most(frames, links, latency_s):
 
 
 def most_playable(frames, links, latency_s):
-    """Returns shares with the most frames playable that this greedy choice finds: audio, I, then P by their distance from it, so
-    that each group loses its end; then B pictures that others need, then the rest."""
+    """Returns shares with the most frames playable that this greedy choice finds: audio, I, then P by their
+    distance from it, so that each group loses its end; then B frames that others need, then the rest."""
     rank, depth = [], 0
     for number, frame in enumerate(frames):
         depth = 0 if frame.kind == "I" else depth + (frame.kind == "P")
@@ -163,8 +166,8 @@ def most_playable(frames, links, latency_s):
 
 
 def dependencies(kinds):
-    """Returns for each frame the frames that it needs directly: of P and R the last I or P, of B that and the R of its group.
-    A frame that needs one before the clip's first I needs itself: it is never playable."""
+    """Returns for each frame the frames that it needs directly: of P and R the last I or P, of B that and
+    the R of its group. A frame that needs one before the clip's first I needs itself: it is never playable."""
     found, last, middle = [], None, None
     for number, kind in enumerate(kinds):
         if kind == "A":
@@ -186,9 +189,10 @@ def dependencies(kinds):
 
 
 def causal(frames, links, latency_s):
-    """Returns shares of a sender that does not know the future. At each moment a link takes what was captured: audio first, then
-    frames in order. A frame is begun only if it would be through in time at the rate of the last half second, and if what it
-    needs is not lost. A link is left out by what could not arrive over it in time."""
+    """Returns shares of a sender that does not know the future. At each moment a link takes what was
+    captured: audio first, then frames in order. A frame is begun only if it would be through in time at the
+    rate of the last half second, and if what it needs is not lost. A link is left out by what could not
+    arrive over it in time."""
     window_s = 0.5
     needs = dependencies([frame.kind for frame in frames])
     left = [float(frame.bytes) for frame in frames]

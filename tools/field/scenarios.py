@@ -1,4 +1,5 @@
-"""What the emulated links of each scenario are like. Times of links count from the emulators' start, LEAD_S before the clip's."""
+"""What the emulated links of each scenario are like. Times of links count from the emulators' start, LEAD_S
+before the clip's."""
 import json
 import shlex
 from pathlib import Path

@@ -38,7 +38,8 @@ def read_log(path):
 
 
 def arrivals(clip, sent, log, latency_s):
-    """Returns when each packet of the clip came out (None: never), and counts of unknown packets and of second copies."""
+    """Returns when each packet of the clip came out (None: never), and counts of unknown packets and of
+    second copies."""
     places = collections.defaultdict(list)
     for number, key in enumerate(clip.keys):
         if key is not None:

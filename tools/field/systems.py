@@ -1,8 +1,8 @@
 """How each system is started over the emulated links, between the feeder and the sink.
 
-A system's `start` returns (receivers, senders), each a list of (name, command). The ports of a cell, on 127.0.0.1 from its
-base: +0 from the feeder to the sender, +1 from the receiver to the sink, +2 where the emulators forward to, +3 SRT behind
-SRTLA, +4 SRTLA's sender, +5 its fork, +10 and on the emulators."""
+A system's `start` returns (receivers, senders), each a list of (name, command). The ports of a cell, on
+127.0.0.1 from its base: +0 from the feeder to the sender, +1 from the receiver to the sink, +2 where the
+emulators forward to, +3 SRT behind SRTLA, +4 SRTLA's sender, +5 its fork, +10 and on the emulators."""
 import os
 import re
 import shutil
@@ -74,7 +74,8 @@ def srt(cell):
 
 
 def srt_group(cell, kind):
-    """libsrt's testing application, as the packaged tools have no bonding. In a backup group the best link goes first."""
+    """libsrt's testing application, as the packaged tools have no bonding. In a backup group the best link
+    goes first."""
     program, ms = peer("srt-test-live"), cell.told_ms
     members = [
         f"{entry}?weight={2 if number == cell.scenario.best else 1}" if kind == "backup" else entry
@@ -86,7 +87,7 @@ def srt_group(cell, kind):
 
 
 def srtla(cell, sender):
-    """Its sender tells links apart by their source addresses: 127.0.0.2, .3 … Those are forked to an emulator each."""
+    """Its sender knows links apart by their source addresses: 127.0.0.2, .3 … Those are forked to an emulator each."""
     port, ms = cell.port, cell.told_ms
     addresses = cell.folder / "addresses"
     programs = [peer(name) for name in ("srtla-srt-live-transmit", "srtla_rec", sender)]
@@ -146,7 +147,8 @@ def _revision(folder):
 
 
 def version(program, ours):
-    """Returns a program's name with the version that it prints, else with the commit of the checkout that it was built in."""
+    """Returns a program's name with the version that it prints, else with the commit of the checkout that
+    it was built in."""
     name, flag = Path(program).name, "--help" if Path(program).name.startswith("rist") else "-version"
     if ours:
         return f"braidcast {_printed([program, '--version'])} {_revision(Path(program).parent) or ''}".strip()

@@ -24,7 +24,8 @@ def results(work):
 
 
 def told_ms(latency_ms, plain):
-    """Returns the latency to tell a peer, by its run `plain` in which it was told `latency_ms`; the same if that says little."""
+    """Returns the latency to tell a peer, by its run `plain` in which it was told `latency_ms`; the same if
+    that says little."""
     figures = plain and plain["figures"]
     if not figures or figures["delay_p50_s"] is None or figures["video_ever"] < 0.5:
         return latency_ms

@@ -44,14 +44,15 @@ def pes(stream, pts, dts, body):
 
 
 def slice_unit(kind):
-    """Returns a slice NAL unit of a picture; the bits after the byte of the unit: ue(0), then ue(slice_type)."""
+    """Returns a slice NAL unit of a coded picture; the bits after the byte of the unit: ue(0), then ue(slice_type)."""
     unit = {"I": 0x65, "P": 0x41, "R": 0x21, "B": 0x01}[kind]
     bits = "1" + {"I": "0001000", "P": "1", "R": "010", "B": "010"}[kind]  # 7 = I, 0 = P, 1 = B
     return b"\0\0\1\x09\x10\0\0\1" + bytes([unit]) + int(bits.ljust(16, "1"), 2).to_bytes(2, "big") + b"\x80" * 8
 
 
 def stream(kinds, first_ticks=0, step=3600):
-    """Returns an MPEG-TS of frames of these kinds, 40 ms apart, two packets each; the clip that it is; and a table before it."""
+    """Returns an MPEG-TS of frames of these kinds, 40 ms apart, two packets each; the clip that it is; and
+    a table before it."""
     out, ticks = [packet(TABLES, b"table", True)], first_ticks
     for number, kind in enumerate(kinds):
         if kind == "A":
@@ -254,7 +255,8 @@ class Oracle(unittest.TestCase):
 
 
 def feasible(some, links, latency):
-    """Returns by the condition of Hall's theorem whether all frames can be on time: no set of them needs more than its slots have."""
+    """Returns by the condition of Hall's theorem whether all frames can be on time: no set of them needs
+    more than its slots have."""
     slots = [slot for link in links for slot in link]
     serves = [
         {n for n, slot in enumerate(slots) if frame.capture_s - 1e-6 <= slot.at_s and slot.at_s + slot.delay_s <= frame.capture_s + latency + 1e-6}

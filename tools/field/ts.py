@@ -1,4 +1,5 @@
-"""What an MPEG transport stream holds: its frames, their sizes, capture times and kinds, packet by packet (ISO/IEC 13818-1)."""
+"""What an MPEG transport stream holds: its frames, their sizes, capture times and kinds, packet by packet
+(ISO/IEC 13818-1)."""
 import functools
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Set
@@ -44,7 +45,8 @@ def payload(packet):
 
 
 def key(packet):
-    """Returns what a packet is recognised by. Continuity counters and clocks are left out: a multiplexer may rewrite them."""
+    """Returns what a packet is recognised by. Continuity counters and clocks are left out: a multiplexer
+    may rewrite them."""
     return bytes(packet[1:3]) + payload(packet)
 
 
@@ -71,7 +73,7 @@ class _Bits:
 
 
 def picture_kind(data):
-    """Returns the kind of an H.264 picture by its first slice (§7.3.3), or `?` where there is none."""
+    """Returns the kind of an H.264 frame by its first slice (§7.3.3), or `?` where there is none."""
     at = data.find(b"\0\0\1")
     while at >= 0 and at + 4 < len(data):
         importance, unit = data[at + 3] >> 5 & 3, data[at + 3] & 31

@@ -1,4 +1,5 @@
-/* Braidcast for C++17: braidcast.h with objects that free themselves, and exceptions. Header only; link with -lbraidcast. */
+/* Braidcast for C++17: braidcast.h with objects that free themselves, and exceptions. Header only; link with
+ * -lbraidcast. */
 #ifndef BRAIDCAST_HPP
 #define BRAIDCAST_HPP
 
@@ -44,7 +45,8 @@ struct Config {
     int profile = BRAIDCAST_PROFILE_LIVE;
     bool plain = false;
     std::chrono::milliseconds longest_silence{0};
-    /* A code by which redundancy is sent, and which path the next packet takes. Empty: none, and as the profile has it. */
+    /* A code by which redundancy is sent; empty: none. Which path the next packet takes; empty: as the profile has
+     * it. */
     std::string fec;
     std::string scheduler;
 };

@@ -1,9 +1,11 @@
-"""A scenario over many seeds, spread over workers: here two processes of this machine, elsewhere as many machines as there are.
+"""A scenario over many seeds, spread over workers: here two processes of this machine, elsewhere as many
+machines as there are.
 
 pip install 'braidcast[sweep]', then: python sweep_dask.py [SCENARIO [RUNS]]
 
-Each task is one seed. A run depends on its seed alone, so it does not matter who does which, and the table is the same each time.
-With machines of your own, give Client the address of your Dask scheduler in place of LocalCluster; each worker needs this wheel.
+Each task is one seed. A run depends on its seed alone, so it does not matter who does which, and the table
+is the same each time. With machines of your own, give Client the address of your Dask scheduler in place of
+LocalCluster; each worker needs this wheel.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""A vehicle: 50 messages a second that are worth nothing after 200 ms, a file beside them that goes on where it stopped, commands back,
-and a new connection whenever one ends.
+"""A vehicle: 50 messages a second that are worth nothing after 200 ms, a file beside them that goes on
+where it stopped, commands back, and a new connection whenever one ends.
 
     python telemetry.py IDENTITY SERVER_FINGERPRINT SECONDS FILE HOST:PORT[@INTERFACE]...
 """

@@ -1,4 +1,5 @@
-"""Run by `make python-test` with the built wheel in an environment of its own. Needs pandas, else nothing: python -m unittest."""
+"""Run by `make python-test` with the built wheel in an environment of its own. Needs pandas, else nothing:
+python -m unittest."""
 
 import array
 import os

@@ -74,7 +74,7 @@ pub struct Network<M: Machine> {
     done_scripts: Vec<usize>,
     tap: Option<Tap>,
     link_tap: Option<LinkTap>,
-    /// Buffers of datagrams that have arrived or died; never more than were inside the network at once.
+    /// Buffers of datagrams that have arrived or were lost; never more than were inside the network at once.
     pool: Vec<Vec<u8>>,
     /// What machines write into.
     scratch: Vec<u8>,

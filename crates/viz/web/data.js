@@ -117,12 +117,12 @@ function explain(f) {
     }
   }
   if (frame.given_up[f] > 0) {
-    const how = outcome === 3 && !rows.length ? "never sent; given up" : "given up";
+    const how = outcome === 3 && !rows.length ? "never sent; abandoned" : "abandoned";
     words.push(`${how} ${since(frame.given_up[f])}` + (frame.why[f] ? `: ${reasons[frame.why[f]]}` : ""));
   }
   if (outcome === 1 && !lost) words.push("nothing of it was lost");
   if (outcome === 1 && lost) words.push("in time all the same");
   if (outcome === 5 && !(frame.given_up[f] > 0)) words.push("what is missing had not come when it was due");
-  if (outcome === 1 && frame.given_up[f] > 0) words.push("the sender gave it up, yet all of it was there");
+  if (outcome === 1 && frame.given_up[f] > 0) words.push("the sender abandoned it, yet all of it was there");
   return words.join("; ") + ".";
 }

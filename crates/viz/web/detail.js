@@ -9,8 +9,9 @@ const detail = {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => { this.moving = false; redraw(); }, 180);
   },
-  // A drawing took so many ms, and the screen so many since the one before: what is painted later than in the script counts too. What was
-  // too much is not tried again for a second, and then little by little: else every sixth turn of the screen is missed.
+  // Milliseconds of a drawing, and of the screen since the one before: what is painted later than in
+  // the script counts too. What was too much is not tried again for a second, and then little by little:
+  // else every sixth turn of the screen is missed.
   steady: 0,
   took(ms, turn) {
     if (!this.moving) return;
@@ -20,7 +21,8 @@ const detail = {
     } else if (ms < 7 && ++this.steady > 60) this.share = Math.min(1, this.share * 1.02);
   },
 };
-// A value over rising times, with the least, the most and the last of each block of rows, so that a long time is drawn as quickly as a short one.
+// A value over rising times, with minimum, maximum and last value of each block of rows, so that a long
+// time is drawn as quickly as a short one.
 const BLOCK = 64;
 function series(at, value) {
   const blocks = Math.floor(at.length / BLOCK), least = new Float64Array(blocks), most = new Float64Array(blocks), last = new Float64Array(blocks);
@@ -37,7 +39,7 @@ function series(at, value) {
   }
   return { at, value, least, most, last };
 }
-// Of what falls on one pixel: its place, the most, the least and the last of it.
+// Of what falls on one pixel: its place, and its maximum, minimum and last value.
 function pixels(it, x, scale) {
   const points = [], n = it.at.length, begin = Math.max(0, lower(it.at, state.from) - 1), end = lower(it.at, state.to);
   const coarse = end - begin > 30000;

@@ -28,7 +28,8 @@ function text(words, x, y, colour, align = "left") {
 function segment(x0, y0, x1, y1, colour, width = 1) {
   pen.strokeStyle = colour; pen.lineWidth = width; pen.beginPath(); pen.moveTo(x0, y0); pen.lineTo(x1, y1); pen.stroke();
 }
-// Lines that are drawn together, those of a colour, width and dash at once: a stroke of its own takes longer than the line.
+// Lines that are drawn together, those of a colour, width and dash at once: a stroke of its own takes
+// longer than the line.
 function strokes() {
   const dashes = [[], [5, 3], [2, 2]], all = dashes.map(() => new Map());
   return {

@@ -45,7 +45,7 @@ const exchange = {
     }
     arrows.draw();
     crosses.draw();
-    // What was given up, at the sender.
+    // What the sender abandoned.
     for (const f of missed) {
       const t = frame.given_up[f];
       if (!(t >= state.from && t <= state.to) || (state.kind >= 0 && frame.kind[f] !== state.kind)) continue;
@@ -83,7 +83,7 @@ function describe(i) {
     f === NONE ? "" : `frame ${frame.number[f]}, ${kinds[frame.kind[f]]}: ${outcomes[frame.outcome[f]]}`,
   ].filter(Boolean).join("\n");
 }
-// The usual time on the way, for those that never came.
+// The usual one-way delay, for those that never came.
 whole.usual = (() => {
   const ways = [];
   for (let i = 0; i < count.sent && ways.length < 5000; i += 1 + (count.sent >> 13)) if (sent.arrived[i] > sent.at[i]) ways.push(sent.arrived[i] - sent.at[i]);

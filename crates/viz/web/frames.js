@@ -97,7 +97,7 @@ function fillPanel() {
     back.onclick = () => choose(-1);
     panel.append(back, element("h2", `Frame ${frame.number[f]}, ${kinds[frame.kind[f]]}: ${outcomes[frame.outcome[f]]}`), element("p", explain(f)));
     const table = element("table"), head = element("tr");
-    for (const word of ["sent", "on the way", "path", "what", "came to"]) head.append(element("th", word));
+    for (const word of ["sent", "in flight", "path", "what", "came to"]) head.append(element("th", word));
     table.append(head);
     for (const i of [...rowsOf(f)].slice(0, 400)) {
       const line = element("tr"), way = sent.arrived[i] - sent.at[i];

@@ -8,7 +8,8 @@ const timeline = {
     { title: "sent and, thin, arrived, Mbit/s", rate: true },
     { title: "arrived behind a gap, kB", gap: true },
   ].filter((it) => it.rate || (it.gap ? count.gap : it.of.some((column) => column.some((v) => !Number.isNaN(v))))),
-  // What is known of each path at the sender, column by column, and the bytes that were sent over it and came; made when they are first drawn.
+  // What is known of each path at the sender, column by column, and the bytes that were sent over it and
+  // came; made when they are first drawn.
   columns: new Map(), bytes: new Map(),
   seriesOf(path, column) {
     let mine = this.columns.get(path);

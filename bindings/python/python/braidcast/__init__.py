@@ -1,6 +1,7 @@
 """Messages over several networks at once, encrypted, and a lab that simulates networks.
 
-Socket carries messages over several paths; braidcast.aio does so on asyncio's loop. run() runs a scenario of the lab; its Results become a pandas frame.
+Socket carries messages over several paths; braidcast.aio does so on asyncio's loop. run() runs a scenario
+of the lab; its Results become a pandas frame.
 """
 
 from ._native import Event, Socket, __version__, fingerprint

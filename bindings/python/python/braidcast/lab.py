@@ -28,7 +28,8 @@ class Results:
         self.verdicts: List[Any] = document["verdicts"]
 
     def columns(self) -> Dict[str, List[Any]]:
-        """The rows as columns, for whatever makes tables: a dict of lists, with a column for each parameter of the sweep."""
+        """The rows as columns, for whatever makes tables: a dict of lists, with a column for each parameter
+        of the sweep."""
         params = sorted({name for row in self.rows for name in row["params"]})
         names = ["experiment", "variant", "metric", "unit", "mean", "ci95", "n", "published", "ns2", "source"]
         table = {name: [row.get(name) for row in self.rows] for name in names}
@@ -104,8 +105,9 @@ def run(
 
 
 def concat(parts: Iterable[Results]) -> pandas.DataFrame:
-    """One table of the runs of several Results of one scenario with different seeds, such as came from other machines: a DataFrame with
-    mean, ci95 (half of the 95 % interval, Student's t; None of a single run) and n for each metric, variant and point."""
+    """One table of the runs of several Results of one scenario with different seeds, for example from
+    other machines: a DataFrame with mean, ci95 (half of the 95 % interval, Student's t; None of a single
+    run) and n for each metric, variant and point."""
     import pandas
 
     frame = pandas.concat([part.to_pandas(runs=True) for part in parts], ignore_index=True).drop_duplicates()

@@ -3,8 +3,9 @@
 
 usage: deep.py TRANSFER.TCL     (the one of the ns-2 reference runs; its README says what it sets up)
 
-A stall is measured at the receiver's end of the links: from the arrival of the first packet that has to wait for an earlier
-TSN until those that waited are complete. SRTT is the mean of the agent's own srtt_ at each change of rto_, from 10 s on.
+A stall is measured at the receiver's end of the links: from the arrival of the first packet that has to
+wait for an earlier TSN until those that waited are complete. SRTT is the mean of the agent's own srtt_ at
+each change of rto_, from 10 s on.
 """
 import csv, os, re, statistics as st, subprocess, sys, tempfile
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """TFRC over a link that delivers some packets late, in ns-2.35: writes W_reordering.csv.
 
-The network of reference G (the steering repository's reference/ns2) with reordering: reorder.tcl. Agents: Agent/DCCP/TFRC ("dccp",
-a loss after three later packets) and Agent/TFRC with TFRCSink ("tfrc", a loss with the first later packet). Payload 1000 bytes in
-1032 on the wire, queue of 50 packets, 5 % late by THESIS table 5.1's amounts, 20 s of warm-up, then 120 s; seeds 1 to 10.
+The network of reference G (the steering repository's reference/ns2) with reordering: reorder.tcl. Agents:
+Agent/DCCP/TFRC ("dccp", a loss after three later packets) and Agent/TFRC with TFRCSink ("tfrc", a loss with
+the first later packet). Payload 1000 bytes in 1032 on the wire, queue of 50 packets, 5 % late by THESIS
+table 5.1's amounts, 20 s of warm-up, then 120 s; seeds 1 to 10.
 """
 import csv, os, re, statistics, subprocess, sys, tempfile
 

@@ -4,12 +4,14 @@
 usage: BRAIDCAST_TRACES=FOLDER pairs.py BRAIDCAST [--runs N] [--again M] [--duration 40s] [--out FOLDER] [--kind bulk|live] [--only WORD] [--every K]
        [--load 0.75] [--playable]
 
-Writes a scenario for bulk data and one for live video at three quarters of what both links carry (--load), has BRAIDCAST run them, and prints a
-line for each pair: the default's value, the best of the others and whose it is, and their ratio. Recordings: README.md beside this file;
-text files of "seconds Mbit/s" are taken too. No pair is chosen, none is left out without --only or --every.
+Writes a scenario for bulk data and one for live video at three quarters of what both links carry (--load),
+has BRAIDCAST run them, and prints a line for each pair: the default's value, the best of the others and
+whose it is, and their ratio. Recordings: README.md beside this file; text files of "seconds Mbit/s" are
+taken too. No pair is chosen, none is left out without --only or --every.
 
-The best of eight that differ by chance is better than each of them is. --again M so runs each pair whose default was below 0.98 of the best M times more, on
-seeds of its own, beside the one that was the best before, and prints the mean ratio of the two with its 95 % interval.
+The best of eight that differ by chance is better than each of them is. --again M so runs each pair whose
+default was below 0.98 of the best M times more, on seeds of its own, beside the one that was the best
+before, and prints the mean ratio of the two with its 95 % interval.
 """
 import argparse, itertools, json, os, pathlib, statistics, subprocess, sys
 
@@ -99,7 +101,8 @@ T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.2
 
 
 def again(args, name, experiment, metric, rivals, first_seed):
-    """Runs each pair of `rivals` beside its rival alone, and prints the mean ratio with its interval. `rivals`: (pair of links, whose) for each."""
+    """Runs each pair of `rivals` beside its rival alone, and prints the mean ratio with its interval.
+    `rivals`: (pair of links, whose) for each."""
     print(f"\n{metric} of {DEFAULT} over that of the best other of before, {args.again} runs on seeds of their own")
     lines = []
     for whose in sorted({whose for _, whose in rivals}):

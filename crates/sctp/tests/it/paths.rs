@@ -1,4 +1,4 @@
-//! Paths join, leave, die and come back, through NATs, and none of it loses anything.
+//! Paths join, leave, fail and come back, through NATs, and none of it loses anything.
 
 use crate::common::{
     CLIENT, Flow, Pair, Recording, SERVER, bulk, link, ms, on, packet, pattern, raw_packet, route, tag, transfer,

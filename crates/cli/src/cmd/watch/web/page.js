@@ -1,5 +1,5 @@
 'use strict';
-// Shows what the server tells once a second. All text comes in as text: nothing of it can be markup.
+// Shows what the server reports once a second. All text comes in as text: nothing of it can be markup.
 const byId = id => document.getElementById(id);
 const HISTORY = 600;
 const WORDS = {
@@ -136,8 +136,8 @@ function showSums(stream) {
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-// Per row and kind, the frames that went missing then and never came. Their count falls where one comes after all, or the other end
-// says what became of it.
+// Per row and kind, the frames that went missing then and never came. Their count falls where one comes
+// after all, or the other end says what became of it.
 function stayedMissing(rows) {
   const least = new Map();
   const totals = rows.map(() => new Map());
