@@ -8,7 +8,8 @@
 A commit that does so fails, unless its body has a line `loosened: WHY`. Compared are all tests of a commit together, by
 their tokens: what moves to another file, is formatted anew, gets another message or other names is the same assertion.
 tools/rust_assertions.py has what counts as one. Also compared: expected verdicts (crates/lab/verdicts.toml), and ceilings
-of `make count` (benches/count/baseline.json). Not seen: bounds in tables that a test walks over.
+of `make count` (benches/count/baseline.json). A constant that is called a bound is compared whole, whatever changes
+in it. Not seen: other tables that a test walks over.
 """
 
 import collections
@@ -24,6 +25,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import commits
 import rust_assertions as rust
 
+# Commits that a rule of later finds, read by hand: why each is right.
+EXPLAINED = {"e58553ccaae9b174d9dfa5ce01d3853bb73b8250": "every bound of the survey became stricter"}
 REASON = re.compile(r"^loosened: \S.*\S", re.M)
 RELATION = re.compile(r"^(,|==|!=|<=?|>=?)$")
 # Assertions that one is compared with at most, in a function, a file or a commit.
@@ -204,7 +207,7 @@ def main(args):
     status, new = 0, commits.new_commits(*args[:1])
     for commit in new:
         message = commits.git("log", "-1", "--format=%B", commit)
-        if not REASON.search(message):
+        if not REASON.search(message) and commit not in EXPLAINED:
             old_files, new_files = files_of([f"{commit}^", commit], f"{commit}^", commit)
             status |= report(f"{commit[:10]} \"{message.splitlines()[0]}\"", losses(old_files, new_files))
     print(f"assertions: {len(new)} new commits" + ("" if status else ", none loses an assertion or loosens a bound without saying why"))
