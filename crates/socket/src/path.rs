@@ -99,7 +99,8 @@ impl fmt::Display for Path {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct PathReport {
-    /// The interface or address it leaves through, or else the address that it leads to.
+    /// The interface or address it leaves through, or else the address that it leads to. If others of
+    /// its connection have the same, the second has a 2 behind it.
     pub name: String,
     /// Where it leads.
     pub remote: SocketAddr,

@@ -99,7 +99,10 @@ impl Links {
         driver.watch_interfaces().map_err(LinksError::Watch)?;
         let interfaces = Interfaces::list().map_err(LinksError::List)?;
         links.iter().try_for_each(check_family)?;
-        let all = links.into_iter().map(|link| Slot::new(link, false)).collect();
+        let mut all = Vec::with_capacity(links.len());
+        for link in links {
+            all.push(Slot::new(named_apart(link, &all), false));
+        }
         let host_names = Names::new();
         let mut it = Self { carrier, all, host_names, one_by_one: false, unresolved: None, names: VecDeque::new() };
         match it.open_all(driver, &interfaces, wait) {
@@ -290,7 +293,7 @@ impl Links {
         check_family(&link)?;
         let interfaces = Interfaces::list().map_err(LinksError::List)?;
         let place = self.all.len();
-        self.all.push(Slot::new(link, self.one_by_one));
+        self.all.push(Slot::new(named_apart(link, &self.all), self.one_by_one));
         self.ask_names(driver.now());
         match self.try_next(place, driver, &interfaces) {
             Ok(changes) => Ok(changes.into_iter().next()),
@@ -545,6 +548,16 @@ impl Links {
         left.append(&mut joined);
         Ok(left)
     }
+}
+
+/// Returns `link` with a name of its own beside those that are there: a second path over `lo` is `lo 2`.
+fn named_apart(mut link: Link, beside: &[Slot]) -> Link {
+    let is_taken = |name: &str| beside.iter().any(|slot| slot.link.name == name);
+    if is_taken(&link.name) {
+        let mut numbered = (2_usize..).map(|n| format!("{} {n}", link.name));
+        link.name = numbered.find(|name| !is_taken(name)).expect("there are more numbers than paths");
+    }
+    link
 }
 
 /// # Errors

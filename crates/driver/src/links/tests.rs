@@ -50,6 +50,20 @@ fn nothing_changes_while_the_interfaces_stay() {
 }
 
 #[test]
+fn paths_over_one_interface_have_names_of_their_own() {
+    let mut driver = Driver::new().unwrap();
+    let two = vec![link("lo", "127.0.0.1:9"), link("lo", "127.0.0.2:9")];
+    let (mut links, _) = Links::open(two, Carrier::Udp, &mut driver).unwrap();
+    links.add(link("lo", "127.0.0.3:9"), &mut driver).unwrap();
+    let names: Vec<_> = links.all.iter().map(|slot| slot.link.name.as_str()).collect();
+    assert_eq!(names, ["lo", "lo 2", "lo 3"]);
+    let left = links.remove("lo 2").unwrap();
+    assert_eq!(left[0].remote, "127.0.0.2:9".parse().unwrap());
+    links.add(link("lo", "127.0.0.4:9"), &mut driver).unwrap();
+    assert_eq!(links.all.last().unwrap().link.name, "lo 2");
+}
+
+#[test]
 fn what_cannot_be_opened_leaves_no_socket_behind() {
     let mut driver = Driver::new().unwrap();
     // The right to open raw sockets is not there, or the address of the second path is not: the
