@@ -1,7 +1,7 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
 MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-recipes more-bindings more-systems more-asan more-asan-c more-tsan more-miri more-formal more-siege
-.PHONY: help demo test quick quick-starts recipes c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
+.PHONY: help demo test quick quick-starts recipes c c-build c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -99,8 +99,8 @@ test-steps:
 	$(call step,building the tests)
 	cargo test --locked --workspace --no-run --quiet
 	@rm -f "$(BRAIDCAST_PEERS)"
-	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build guest' '$(MAKE) --no-print-directory unit new-cases'
-	@$(MAKE) --no-print-directory plugin-test count
+	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build c-build guest' '$(MAKE) --no-print-directory unit new-cases'
+	@$(MAKE) --no-print-directory plugin-test c-test count
 	@tools/peers.sh "$(BRAIDCAST_PEERS)"
 	$(call step,all passed)
 
@@ -201,6 +201,11 @@ c:
 	cargo build --locked --release --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(or $(CARGO_TARGET_DIR),target)
 	@tools/c-install.sh $(or $(CARGO_TARGET_DIR),target)/release $(or $(CARGO_TARGET_DIR),target)/c
 
+c-build:
+	$(call step,building the C library and its tests)
+	cargo test --locked --quiet --no-run --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+# C programs against the library, under Valgrind too; its ABI beside the committed one; the C++ header.
 c-test:
 	$(call step,C)
 	cargo test --locked --quiet --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
