@@ -403,6 +403,9 @@ typedef struct braidcast_config {
   const char *fec;
   // Which path the next packet takes, for example "earliest-delivery". NULL: as the profile has it.
   const char *scheduler;
+  // In which order messages leave while none can, and which are discarded then, for example
+  // "in-time". NULL: streams by their priority, each in the order in which its messages came.
+  const char *queue;
 } braidcast_config;
 
 // How to send or receive. All zero but the size is the default.

@@ -49,6 +49,8 @@ struct Config {
      * it. */
     std::string fec;
     std::string scheduler;
+    /* In which order messages leave while none can, for example "in-time". Empty: as they came. */
+    std::string queue;
 };
 
 /* A path: "HOST:PORT", and the interface or local address that it leaves through. */
@@ -120,6 +122,7 @@ public:
         it.longest_silence_ms = static_cast<std::uint32_t>(config.longest_silence.count());
         it.fec = config.fec.empty() ? nullptr : config.fec.c_str();
         it.scheduler = config.scheduler.empty() ? nullptr : config.scheduler.c_str();
+        it.queue = config.queue.empty() ? nullptr : config.queue.c_str();
         socket_.reset(braidcast_socket_new_config(&it));
         if (!socket_)
             throw Error(BRAIDCAST_ERROR_ARGUMENT);

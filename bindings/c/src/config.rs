@@ -58,6 +58,9 @@ pub struct BraidcastConfig {
     pub fec: *const c_char,
     /// Which path the next packet takes, for example "earliest-delivery". NULL: as the profile has it.
     pub scheduler: *const c_char,
+    /// In which order messages leave while none can, and which are discarded then, for example
+    /// "in-time". NULL: streams by their priority, each in the order in which its messages came.
+    pub queue: *const c_char,
 }
 
 impl Default for BraidcastConfig {
@@ -77,6 +80,7 @@ impl Default for BraidcastConfig {
             log_user: std::ptr::null_mut(),
             fec: std::ptr::null(),
             scheduler: std::ptr::null(),
+            queue: std::ptr::null(),
         }
     }
 }
@@ -131,13 +135,21 @@ pub unsafe extern "C" fn braidcast_socket_new_config(config: *const BraidcastCon
             builder = builder.longest_silence(Some(Duration::from_millis(config.longest_silence_ms.into())));
         }
         // SAFETY: the caller's.
-        let (fec, scheduler) =
-            unsafe { (text::optional(config.fec, "fec")?, text::optional(config.scheduler, "scheduler")?) };
+        let (fec, scheduler, queue) = unsafe {
+            (
+                text::optional(config.fec, "fec")?,
+                text::optional(config.scheduler, "scheduler")?,
+                text::optional(config.queue, "queue")?,
+            )
+        };
         if let Some(code) = fec {
             builder = builder.fec(code.parse().or_else(|why: String| fail(BRAIDCAST_ERROR_ARGUMENT, why))?);
         }
         if let Some(name) = scheduler {
             builder = builder.scheduler(name.parse().or_else(|why| fail(BRAIDCAST_ERROR_ARGUMENT, format!("{why}")))?);
+        }
+        if let Some(name) = queue {
+            builder = builder.queue(name.parse().or_else(|why| fail(BRAIDCAST_ERROR_ARGUMENT, format!("{why}")))?);
         }
         builder = builder.options(|it| {
             for (wanted, limit) in [

@@ -36,6 +36,10 @@ int main(void)
     assert(!braidcast_socket_new_config(&config));
     SAYS("earliest-delivery");
     config.scheduler = "earliest-delivery";
+    config.queue = "best";
+    assert(!braidcast_socket_new_config(&config));
+    SAYS("in-time");
+    config.queue = "in-time";
     config.authorized = nobody;
     config.authorized_count = 1;
     assert(!braidcast_socket_new_config(&config));

@@ -21,8 +21,9 @@ pub(crate) const SLICE: Duration = Duration::from_millis(100);
 /// None for anybody. Without either it is encrypted, with anybody; plain=True encrypts nothing.
 /// profile: "live", "bulk" or "voice". longest_silence: after how many seconds of silence a
 /// connection ends. fec: a code by which redundancy is sent, for example "tetrys:10,9,200".
-/// scheduler: which path the next packet takes, for example "earliest-delivery". All that is to
-/// leave and to come does so within poll.
+/// scheduler: which path the next packet takes, for example "earliest-delivery". queue: which message
+/// leaves next, and which are discarded, for example "in-time". All that is to leave and to come does
+/// so within poll.
 ///
 /// Several threads may use a socket: a call goes before a thread that waits in poll. As a context
 /// manager it closes all connections at the end of the block, in good order, or aborts them if
@@ -94,7 +95,7 @@ impl Event {
 #[pymethods]
 impl Socket {
     #[new]
-    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0, fec=None, scheduler=None))]
+    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0, fec=None, scheduler=None, queue=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
@@ -106,6 +107,7 @@ impl Socket {
         longest_silence: f64,
         fec: Option<&str>,
         scheduler: Option<&str>,
+        queue: Option<&str>,
     ) -> PyResult<Self> {
         let keys = Keys::new(key, plain, identity, authorized)?;
         let profile = match profile {
@@ -118,11 +120,15 @@ impl Socket {
         let fec = fec.map(|code| code.parse().map_err(|why: String| Misuse::new_err(why))).transpose()?;
         let scheduler =
             scheduler.map(|name| name.parse().map_err(|why| Misuse::new_err(format!("{why}")))).transpose()?;
+        let queue = queue.map(|name| name.parse().map_err(|why| Misuse::new_err(format!("{why}")))).transpose()?;
         // A passphrase takes a quarter of a second.
         let socket = py.detach(|| {
             let mut builder = braidcast_socket::Socket::builder().profile(profile).longest_silence(Some(silence));
             if let Some(code) = fec {
                 builder = builder.fec(code);
+            }
+            if let Some(method) = queue {
+                builder = builder.queue(method);
             }
             if let Some(kind) = scheduler {
                 builder = builder.scheduler(kind);

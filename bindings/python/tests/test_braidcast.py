@@ -177,10 +177,10 @@ class Sockets(unittest.TestCase):
         self.assertEqual(server.connections(), [])
 
     def test_redundancy_and_the_scheduler_have_names(self):
-        for wrong, said in (({"fec": "much"}, "is not a code"), ({"scheduler": "best"}, "earliest-delivery")):
+        for wrong, said in (({"fec": "much"}, "is not a code"), ({"scheduler": "best"}, "earliest-delivery"), ({"queue": "best"}, "in-time")):
             with self.assertRaisesRegex(braidcast.Misuse, said):
                 braidcast.Socket(**wrong)
-        braidcast.Socket(fec="tetrys:10,9,200", scheduler="earliest-delivery").close(0)
+        braidcast.Socket(fec="tetrys:10,9,200", scheduler="earliest-delivery", queue="in-time").close(0)
 
     def test_a_thread_sends_while_another_one_waits(self):
         server, client, connection = self.pair()

@@ -1,6 +1,6 @@
 use crate::socket::usual_options;
 use crate::{Error, Identity, Protection, Socket, Trust};
-use braidcast_sctp::{Code, Options, SchedulerKind};
+use braidcast_sctp::{Code, Method, Options, SchedulerKind};
 use std::time::Duration;
 
 /// What a socket is for. It sets how the transport works; limits and protection stay as they are.
@@ -97,6 +97,13 @@ impl SocketBuilder {
     /// [`profile`](Self::profile) has it.
     pub fn scheduler(self, scheduler: SchedulerKind) -> Self {
         self.options(|it| it.paths.scheduler = scheduler)
+    }
+
+    /// In which order messages leave while none can, and which are discarded then, for example
+    /// `"in-time".parse()`: by priority, each only if it can still be in time. Default: streams by
+    /// their priority, and each in the order in which its messages came.
+    pub fn queue(self, method: Method) -> Self {
+        self.options(|it| it.queue.method = Some(method))
     }
 
     /// Bytes of messages that each connection holds at most, to be sent and to be received, 1500

@@ -96,10 +96,21 @@ pub use socket::Socket;
 #[cfg(feature = "tokio")]
 pub use tasks::{AsyncSocket, Connection, Message};
 
+/// Types of the fields of [`Options`], for [`SocketBuilder::options`].
+pub mod options {
+    pub use braidcast_core::events::{EventSink, Tracer};
+    pub use braidcast_sctp::{
+        Abandonment, Algorithm, Artx, ArtxFrom, BufferSplit, Congestion, CongestionOptions, CwndUnit, CwndUpdate,
+        FecLosses, FecWindow, LimitOptions, Limits, LossDetection, MarkResponse, PaperRules, PathOptions,
+        PathSelection, Priority, QueueOptions, QueueScope, RedundancyOptions, RetransmissionPolicy, RtoBounds,
+        RttSamples, SackOptions, SackPath, SecurityOptions, StreamOrder, TimerOptions,
+    };
+}
+
 pub use braidcast_core::Instant;
-pub use braidcast_driver::{BindError, LinksError, Target, Via, Waker};
+pub use braidcast_driver::{Bind, BindError, Carrier, Interfaces, Link, LinksError, Target, Via, Waker};
 pub use braidcast_sctp::{
-    Code as FecCode, ConnectError, JoinError, Misuse, Options, RateLimits, RateOptions, RateReport, SchedulerKind,
-    SendError, Timing,
+    Code as FecCode, ConnectError, JoinError, Method as QueueMethod, Misuse, Options, RateLimits, RateOptions,
+    RateReport, SchedulerKind, SendError, Timing,
 };
 pub use braidcast_secure::{Fingerprint, Insecurity, SecretError};

@@ -120,7 +120,7 @@ async fn what_happens_beside_messages_is_told_in_order_and_ends_with_the_connect
     assert!(matches!(&path, Some(Event::PathUp { remote, .. }) if *remote == at), "{path:?}");
     // More than are kept: the oldest are forgotten, the rest comes in order.
     for context in 0..1100 {
-        connection.send(b"reading", &SendOptions::new().context(context).report(true)).await.unwrap();
+        connection.send(b"reading", &SendOptions::new().context(context).report()).await.unwrap();
         accepted.recv().await.unwrap().unwrap();
     }
     connection.shutdown().await.unwrap();

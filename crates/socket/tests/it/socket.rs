@@ -327,3 +327,37 @@ fn redundancy_is_sent_if_it_is_asked_for_and_taken_by_every_socket() {
     let sent: Vec<_> = (0..5).map(|_| with()).collect();
     assert!(sent.iter().any(|&it| it > plain + 8_000), "{plain} bytes without, {sent:?} with");
 }
+
+/// What was sent before there was a connection, as it came.
+fn order_of_arrival(set: fn(SocketBuilder) -> SocketBuilder) -> Vec<u8> {
+    let mut server = Socket::builder().build().unwrap();
+    let at = server.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    server.listen();
+    let mut client = set(Socket::builder()).build().unwrap();
+    let connection = client.connect(&[Path::to(at)]).unwrap();
+    for n in 1..=5 {
+        client.send(connection, &[n], &SendOptions::default()).unwrap();
+    }
+    let client = std::thread::spawn(move || {
+        client.shutdown(connection).unwrap();
+        while client.connections().next().is_some() {
+            client.poll(PATIENCE).unwrap();
+        }
+    });
+    let (mut message, mut came) = (Vec::new(), Vec::new());
+    while came.len() < 5 {
+        let (connection, _) = server.poll(PATIENCE).unwrap().expect("nothing happened for long");
+        while server.recv(connection, &mut message).unwrap().is_some() {
+            came.extend_from_slice(&message);
+        }
+    }
+    drop(server);
+    client.join().unwrap();
+    came
+}
+
+#[test]
+fn messages_wait_in_the_queue_that_is_asked_for() {
+    assert_eq!(order_of_arrival(|it| it), [1, 2, 3, 4, 5]);
+    assert_eq!(order_of_arrival(|it| it.queue("lifo".parse().unwrap())), [5, 4, 3, 2, 1]);
+}

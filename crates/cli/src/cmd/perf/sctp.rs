@@ -71,7 +71,8 @@ impl Protocol for Endpoint {
                 TIMED | ECHO => return Some(Purpose::Timed),
                 _ => {}
             }
-            let Some(Message::Look(number)) = (received.ppid == PPID).then(|| Message::parse(out).ok()).flatten() else {
+            let Some(Message::Look(number)) = (received.ppid == PPID).then(|| Message::parse(out).ok()).flatten()
+            else {
                 association.abort(now, Farewell::Measures);
                 return None;
             };
