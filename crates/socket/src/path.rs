@@ -68,7 +68,7 @@ impl Path {
             Via::Any => self.remote.to_string(),
             via => via.to_string(),
         };
-        Ok(Link { via: self.via.clone(), to: self.remote.clone(), name })
+        Ok(Link::new(self.via.clone(), self.remote.clone(), name))
     }
 }
 

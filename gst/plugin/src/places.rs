@@ -44,7 +44,7 @@ pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
             via if pairs.iter().filter(|(other, _)| other == via).count() == 1 => via.to_string(),
             via => format!("{via} to {to}"),
         };
-        links.push(Link { via: via.clone(), to: target(to)?, name });
+        links.push(Link::new(via.clone(), target(to)?, name));
     }
     Ok(links)
 }

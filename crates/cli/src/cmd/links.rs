@@ -174,7 +174,7 @@ fn limits(plans: &[Plan]) -> Vec<(String, u64)> {
 }
 
 fn link(plan: Plan) -> Link {
-    Link { via: plan.via, to: Target::new(&plan.to.host, plan.to.port), name: plan.name }
+    Link::new(plan.via, Target::new(&plan.to.host, plan.to.port), plan.name)
 }
 
 /// A machine whose paths have the limits that were asked for.

@@ -53,6 +53,7 @@ impl fmt::Display for Via {
 
 /// A path as it is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Link {
     /// Where it leaves.
     pub via: Via,
@@ -60,6 +61,14 @@ pub struct Link {
     pub to: Target,
     /// What reports call it.
     pub name: String,
+}
+
+impl Link {
+    /// One that leaves by `via`, leads to `to`, and is called `name` in reports.
+    #[must_use]
+    pub const fn new(via: Via, to: Target, name: String) -> Self {
+        Self { via, to, name }
+    }
 }
 
 /// What became of a path when networks changed, a name got another address, or an address did not

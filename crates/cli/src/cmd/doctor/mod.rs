@@ -171,7 +171,7 @@ fn is_link_local(addr: SocketAddr) -> bool {
 /// A socket for each path that can be tried.
 fn open(mut tried: Vec<Tried>, driver: &mut Driver) -> Outcome<(Links, Vec<Tried>)> {
     let can = tried.iter().filter(|it| it.state == State::Waiting);
-    let links = can.map(|it| Link { via: it.via.clone(), to: Target::Addr(it.remote), name: it.name.clone() });
+    let links = can.map(|it| Link::new(it.via.clone(), Target::Addr(it.remote), it.name.clone()));
     let cannot = |error: LinksError| Failure::new(error.to_string(), "leave out --via");
     let (links, _warnings) = Links::open(links.collect(), Carrier::Udp, driver).map_err(cannot)?;
     for it in tried.iter_mut().filter(|it| it.state == State::Waiting) {

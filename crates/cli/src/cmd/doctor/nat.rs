@@ -58,7 +58,7 @@ pub(super) fn find(work: &mut Work) -> Outcome<Vec<Before>> {
         let relays: Vec<SocketAddr> = alike.map(|other| other.remote).collect();
         let mut before = Before { network, family, local: it.local, seen: vec![Seen { by: it.remote, at }], kind };
         if let (true, [first, _, ..]) = (kind == Nat::Some, &relays[..]) {
-            let link = Link { via: it.via.clone(), to: Target::Addr(*first), name: format!("{} NAT", before.network) };
+            let link = Link::new(it.via.clone(), Target::Addr(*first), format!("{} NAT", before.network));
             before.seen = ask(work, link, &relays)?;
             before.kind = kind_of(&before.seen);
         }
