@@ -185,8 +185,6 @@ clippy:
 
 # Property tests try the same cases each time, so that a commit passes or does not; `make soak` tries others.
 unit: export PROPTEST_RNG_SEED ?= 1
-# Most tests of the program wait for networks and for other programs: 4:51 with two at once, 2:32 with four.
-unit: export RUST_TEST_THREADS ?= 4
 unit:
 	$(call step,tests)
 	set -o pipefail; cargo test --locked --workspace -- --skip linux_guest 2>&1 | tools/steps.py tests
