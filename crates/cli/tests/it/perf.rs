@@ -203,8 +203,9 @@ fn a_server_calls_a_client_over_two_networks() {
     let dir = dir.path();
     let key = "--key open-sesame-2026";
     let none = Running::start(dir, &format!("perf server --from 127.0.0.1:{port} --plain"));
-    // Long enough for the second path to join.
-    let client = format!("perf client --at 127.0.0.1:{port},127.0.0.1:{other} --duration 3s --json {key}");
+    // Long enough for the second path to join; by turns, as a loopback that has always room keeps all to itself.
+    let turns = "--duration 3s --scheduler round-robin";
+    let client = format!("perf client --at 127.0.0.1:{port},127.0.0.1:{other} {turns} --json {key}");
     let client = Running::start(dir, &client).wait_for("waiting for a server at");
     none.finish().says(1, &["no client was there"]);
     let server = format!("perf server --from 127.0.0.1:{port},127.0.0.1:{other} --json {key}");
