@@ -2,7 +2,7 @@
 
 An assertion is
   - each condition of `assert!(a && b)`, and of its kin in proptest; both sides of `assert_eq!` and
-  `assert_ne!`; snapshots
+    `assert_ne!`; snapshots
   - `.unwrap_err()` and `.expect_err()`, with what they are called on
   - a test that runs: `#[test]` without `#[ignore]`
 Messages do not count. Within `known_failure(…)` (crates/testing) it counts as a known failure, which is

@@ -81,6 +81,7 @@ mod tests {
             can_go(&socket.close(Duration::ZERO));
             can_go(&connection.send(b"", how));
             can_go(&connection.recv());
+            can_go(&connection.event());
             can_go(&connection.shutdown());
             can_go(&connection.closed());
         }

@@ -29,9 +29,9 @@ pub fn fuzz(bytes: &[u8]) {
                 assert_eq!((again, runs_again.collect::<Vec<_>>(), &whole_again), (header, runs.clone(), &whole));
             }
         }
-        Ok(message @ (Message::Clock(clock) | Message::End(clock))) => {
+        Ok(ref message @ (Message::Clock(clock) | Message::End(clock))) => {
             write_clock(&mut out, &clock, matches!(message, Message::End(_)));
-            assert_eq!(Message::parse(&out), Ok(message));
+            assert_eq!(Message::parse(&out).as_ref(), Ok(message));
         }
         Ok(Message::Feedback(feedback)) => {
             write_feedback(&mut out, &feedback);

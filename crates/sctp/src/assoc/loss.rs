@@ -22,7 +22,7 @@ impl Open {
     /// RACK on one path (RFC 8985 §6.2 step 5). Entries leave the front of the send order once: O(1) for each chunk.
     ///
     /// What is acknowledged restarts T3-rtx even where it proves nothing, as a copy went over another path too. So each
-    /// chunk that waits behind such ones is lost an RTO after it was sent.
+    /// chunk that waits behind such ones is lost an RTO after it was sent, or after the path last proved to work.
     fn detect_overdue(&mut self, now: Instant, index: PathIndex) {
         let at = loop {
             self.ledger.oldest_is_gone(index);
