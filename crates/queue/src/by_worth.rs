@@ -1,6 +1,7 @@
 use crate::broken::{AllBroken, Broken};
 use crate::groups::AllGroups;
 use crate::load::Load;
+use crate::thinning::Thinning;
 use crate::{Discard, Frame, Limits, NeededBy, Outlook, Priority, Refused, SendQueue, Tag, Why};
 use braidcast_core::Instant;
 use core::fmt;
@@ -67,6 +68,10 @@ const fn kept_at(level: usize) -> f64 {
     }
 }
 
+/// The same for the first priority if it is [too much](Thinning) by itself: what is late takes the time of what
+/// follows.
+const LEAN: f64 = 1.0;
+
 /// The same for a message that was begun; `None`: it is not abandoned for its length.
 pub(crate) const fn finished_at(tag: &Tag) -> Option<f64> {
     match level(tag) {
@@ -117,6 +122,8 @@ pub(crate) struct ByWorth<M> {
     /// The place of what goes next, as chosen when something last came or went.
     next: Option<usize>,
     load: Load,
+    /// What goes of the first priority, which may be too much by itself.
+    first: Thinning,
     groups: AllGroups,
     limits: Limits,
 }
@@ -140,6 +147,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             waits: AllBroken::default(),
             next: None,
             load: Load::new(),
+            first: Thinning::new(),
             groups: AllGroups::default(),
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
@@ -263,7 +271,9 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             let in_the_way = || level > INTRA && group.is_some_and(|group| group.needs_room(outlook));
             let of_use = !(entry.cut || entry.hopeless && (is_over() || is_near()) || in_the_way());
             let lasts = entry.tag.expiry.is_none();
-            if lasts || of_use && Self::in_time(&entry.tag, 0, kept_at(level), outlook) {
+            let of_use = of_use && (level == 0 || !self.first.is_needed());
+            let share = if self.first.is_needed() { LEAN } else { kept_at(level) };
+            if lasts || of_use && Self::in_time(&entry.tag, 0, share, outlook) {
                 place += 1;
             } else {
                 self.give_up(place, Why::Expired, gone);
@@ -284,6 +294,12 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         let frame = of_group(&tag);
         let is_needed = tag.priority == Priority::FIRST || frame.is_some_and(|frame| frame.needed_by == NeededBy::Rest);
         self.load.on_push(outlook.now, if is_needed { tag.len } else { 0 }, outlook.rate);
+        self.first.on_push(outlook, &tag);
+        if tag.priority == Priority::FIRST && tag.expiry.is_some() && !self.first.passes(&tag) {
+            self.lose(&tag);
+            gone.push(Discard { why: Why::NoRoom, tag, message });
+            return Ok(());
+        }
         let group = frame.map(|frame| self.groups.on_push(outlook.now, &tag, frame));
         let cut = level(&tag) > INTRA && group.is_some_and(|group| group.is_cut(outlook.now));
         let hopeless = frame.is_some_and(|frame| self.broken.breaks(frame));

@@ -45,6 +45,7 @@ mod sbpn2;
 mod store;
 #[cfg(test)]
 mod testing;
+mod thinning;
 mod weighted;
 
 pub use frame::{Frame, NeededBy};

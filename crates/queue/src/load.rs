@@ -12,32 +12,40 @@ const GAIN: f64 = 1.0 / 32.0;
 const TOO_MUCH: f64 = 0.72;
 const ENOUGH: f64 = 0.44;
 
-/// `true` if the frames that others need are by themselves more than the path carries, so that
-/// leaving out all others is not enough.
+/// Says when what must not lack is by itself more than the path carries, so that leaving out all else
+/// is not enough.
 #[derive(Debug)]
 pub(crate) struct Load {
-    /// Bytes of frames that others need.
+    /// Bytes of what must not lack.
     incoming: SlidingSum<8>,
     /// Bytes in a second that the path carries, smoothed.
     rate: f64,
+    /// Bytes in a second that come in of it; 0 until they are known.
+    load: f64,
     excessive: bool,
 }
 
 impl Load {
     pub(crate) const fn new() -> Self {
-        Self { incoming: SlidingSum::new(SPAN), rate: 0.0, excessive: false }
+        Self { incoming: SlidingSum::new(SPAN), rate: 0.0, load: 0.0, excessive: false }
     }
 
-    /// `bytes` of a frame came in that others need, or of another one (0), while the path
-    /// carries `rate` bytes in a second.
+    /// `bytes` came in of what must not lack, or something else did (0), while the path carries `rate`
+    /// bytes in a second.
     pub(crate) fn on_push(&mut self, now: Instant, bytes: usize, rate: Option<f64>) {
         let incoming = self.incoming.add(now, bytes);
         let Some(rate) = rate else { return };
         let first = self.rate == 0.0;
         self.rate += if first { rate } else { GAIN * (rate - self.rate) };
         if let Some(incoming) = incoming {
+            self.load = incoming;
             self.excessive = incoming > self.rate * if self.excessive { ENOUGH } else { TOO_MUCH };
         }
+    }
+
+    /// How much of what comes in the path carries: 0.5 is half of it. Infinite until both are known.
+    pub(crate) fn carried(&self) -> f64 {
+        self.rate / self.load
     }
 
     /// Returns `true` if it is too much.

@@ -31,6 +31,9 @@ const STEADY: f64 = 0.4;
 const UNSTEADY: f64 = 1.7;
 /// Shortest span over which the highest rate is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
+/// A path is slow if four packets stand in its queue for this multiple of the bound: of 1,472 bytes, and a bound of
+/// 60 ms, below 131 kbit/s. A window of four costs the sound of a stream half of its time there.
+const SLOW: u32 = 6;
 /// A larger share of lost packets than this is high. If the loss exceeds the loss at low load by as
 /// much, a short queue overflows.
 const LOSSY: f64 = 0.1;
@@ -171,7 +174,13 @@ impl Live {
         if self.rate.get() <= 0.0 {
             return self.window.max(4 * path.mtu); // The transport measures no rates.
         }
-        (self.product(path, queue) as usize).max(4 * path.mtu)
+        (self.product(path, queue) as usize).max(self.least(path))
+    }
+
+    /// The smallest window: 4 packets, or 2 if it is known that 4 stand in the queue for [`SLOW`] times the bound.
+    fn least(&self, path: &Conditions<'_>) -> usize {
+        let within = self.rate.get() * (SLOW * self.bound).as_secs_f64();
+        if self.rate.is_known && within < (4 * path.mtu) as f64 { 2 * path.mtu } else { 4 * path.mtu }
     }
 
     /// The same without the lower limit, 0 if no rate is known. Of what is sent, the path loses some and
@@ -183,8 +192,8 @@ impl Live {
 
     /// Bytes that leave the path half empty, so that its queue drains.
     fn low(&self, path: &Conditions<'_>) -> usize {
-        let least = if loses_much(path) { 2 } else { 4 };
-        (self.fill(path, Duration::ZERO) / 2).max(least * path.mtu)
+        let least = if loses_much(path) { 2 * path.mtu } else { self.least(path) };
+        (self.fill(path, Duration::ZERO) / 2).max(least)
     }
 
     /// How long the queue may be at the moment.

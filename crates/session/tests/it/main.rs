@@ -7,6 +7,7 @@ mod common;
 mod dial;
 mod early;
 mod elementary;
+mod least;
 mod live;
 mod marking;
 mod policed;

@@ -455,11 +455,16 @@ pub(crate) const START: u64 = 3_000;
 /// tables every 100 ms, 1.4 Mbit/s in all. Frames are ready 40 ms after their first packet, as a demultiplexer sees
 /// them.
 pub(crate) fn camera(seconds: u64) -> Units {
-    moving(seconds, |n| match n % 25 {
+    moving(seconds, camera_frame)
+}
+
+/// Frame number `n` of a camera.
+const fn camera_frame(n: u64) -> (Kind, u32, u64, u64) {
+    match n % 25 {
         0 => (Kind::I, 150, 20, 40),
         k if k % 3 == 1 => (Kind::P, 50, 20, 40),
         _ => (Kind::B, 15, 20, 40),
-    })
+    }
 }
 
 /// What an encoder makes of a film for a live link: groups of 50 frames, the first of which is as
@@ -475,14 +480,24 @@ pub(crate) fn film(seconds: u64) -> Units {
     })
 }
 
+/// A camera's frames, with audio as muxers gather it that save headers: 18 packets every 220 ms, 120 kbit/s.
+pub(crate) fn gathered_audio(seconds: u64) -> Units {
+    with_audio(seconds, (220, 18), camera_frame)
+}
+
 /// A stream with such frames: what, packets, and how many ms its last packet is behind its first
 /// and it is ready after that.
 fn moving(seconds: u64, picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units {
+    with_audio(seconds, (24, 3), picture)
+}
+
+/// The same, with a frame of audio every `every` ms, of `length` packets.
+fn with_audio(seconds: u64, (every, length): (u64, u32), picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units {
     let frames = (0..seconds * 25).map(|n| {
         let (kind, packets, span, ready) = picture(n);
         (n * 40, kind, packets, span, ready)
     });
-    let sound = (0..seconds * 1000 / 24).map(|n| (n * 24, Kind::Audio, 3, 0, 0));
+    let sound = (0..seconds * 1000 / every).map(|n| (n * every, Kind::Audio, length, 0, 0));
     let tables = (0..seconds * 10).map(|n| (n * 100, Kind::Tables, 2, 0, 0));
     let mut all: Vec<(u64, Kind, u32, u64, u64)> = frames.chain(sound).chain(tables).collect();
     all.sort_by_key(|(at, kind, ..)| (*at, *kind));
