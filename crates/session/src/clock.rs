@@ -12,7 +12,8 @@ const WINDOW: Duration = Duration::from_secs(30);
 const SLEWED: i64 = 2000;
 /// A message this far from what the window says is of a clock that jumped.
 const JUMP: i64 = 1_000_000_000;
-/// Messages in a row that must be late by a jump before it is believed: one alone may only have been held up.
+/// Messages in a row that must be late by a jump, and come as they were sent, before it is believed: one alone may only
+/// have been held up.
 const WITNESSES: u32 = 3;
 /// Messages in the window at most.
 const MAX_SAMPLES: usize = 1024;
@@ -34,7 +35,33 @@ pub(crate) struct PeerClock {
     at: Instant,
     /// Before the first clock message: the best guess from a unit's capture time.
     guess: Option<i64>,
-    late_in_a_row: u32,
+    /// Messages in a row that are late by a jump.
+    witnesses: Witnesses,
+}
+
+/// Messages that seem to be of a clock that jumped back. Those that were held up together come together: they witness
+/// nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Witnesses {
+    count: u32,
+    /// Arrival and sending of the first one, ns.
+    first: (i64, i64),
+    /// Sending of the latest one.
+    latest: i64,
+}
+
+impl Witnesses {
+    /// One more that arrived at `now` and was written at `sent`. Returns `true` if they are enough.
+    fn add(&mut self, now: i64, sent: i64) -> bool {
+        let (first_now, first_sent) = self.first;
+        let as_sent = 2 * now.saturating_sub(first_now) >= sent.saturating_sub(first_sent) && sent > self.latest;
+        if self.count == 0 || !as_sent {
+            *self = Self { count: 0, first: (now, sent), latest: sent };
+        }
+        self.count += 1;
+        self.latest = sent;
+        self.count >= WITNESSES
+    }
 }
 
 /// What a clock message did.
@@ -54,16 +81,19 @@ impl PeerClock {
     pub(crate) fn observe(&mut self, now: Instant, sent: u64, rtt: u32) -> Observed {
         let delay = nanos(now).wrapping_sub(micros(sent));
         if let Some((_, smallest)) = self.delays.front().copied() {
-            self.late_in_a_row = if delay > smallest.saturating_add(JUMP) { self.late_in_a_row + 1 } else { 0 };
-            if delay < smallest.saturating_sub(JUMP) || self.late_in_a_row >= WITNESSES {
+            let late = delay > smallest.saturating_add(JUMP);
+            let back = late && self.witnesses.add(nanos(now), micros(sent));
+            if !late || back {
+                self.witnesses = Witnesses::default();
+            }
+            if delay < smallest.saturating_sub(JUMP) || back {
                 let before = self.offset().unwrap_or_default();
                 self.delays.clear();
                 (self.known, self.at) = (None, now);
-                self.late_in_a_row = 0;
                 push_smallest(&mut self.delays, now, delay);
                 return Observed::Jumped(self.offset().unwrap_or_default().wrapping_sub(before));
             }
-            if self.late_in_a_row > 0 {
+            if late {
                 return Observed::Doubtful;
             }
         }
@@ -192,6 +222,18 @@ mod tests {
         assert_eq!(observe(&mut clock, 3_620, 1_600), Observed::Doubtful);
         assert_eq!(observe(&mut clock, 3_820, 1_800), Observed::Jumped(7_000 * MS));
         assert_eq!(clock.offset(), Some(2_000 * MS));
+    }
+
+    /// After an outage; in their order or not.
+    #[test]
+    fn messages_that_were_held_up_together_move_nothing() {
+        for sent in [[1_200, 1_400, 1_600, 1_800], [1_800, 1_600, 1_400, 1_200]] {
+            let mut clock = PeerClock::default();
+            observe(&mut clock, 1_020, 1_000);
+            let observed = sent.map(|sent| observe(&mut clock, 4_000, sent));
+            assert_eq!(observed, [Observed::Doubtful; 4], "{sent:?}");
+            assert_eq!(observe(&mut clock, 4_020, 4_000), Observed::Fits);
+        }
     }
 
     #[test]
