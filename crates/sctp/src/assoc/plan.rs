@@ -123,8 +123,8 @@ impl Open {
 
     /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers, or where
     /// that is asked for over the quickest one that brings data, contrary to its SHOULD. If none
-    /// answers, they go over all in turn: what comes over one path may have its only return path over
-    /// another one.
+    /// answers, each goes over one more as well, all in turn: what comes over one path may have its
+    /// only return path over another one.
     pub(super) fn sack_path(&self) -> Option<PathIndex> {
         let round_trip = |id| {
             let path = &self.paths[self.paths.by_id(id)?];
@@ -133,8 +133,15 @@ impl Open {
         if let Some(id) = self.ack.quickest(round_trip) {
             return self.paths.by_id(id);
         }
-        let path = self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))?;
-        if self.paths[path].has_failed() { self.paths.usable_in_turn(self.ack.turn()) } else { Some(path) }
+        let source = self.ack.path().and_then(|id| self.paths.by_id(id));
+        let path = self.paths.for_control(source)?;
+        if !self.paths[path].has_failed() {
+            return Some(path);
+        }
+        if self.ack.is_doubtful() {
+            return self.paths.usable_in_turn(self.ack.turn() / 2);
+        }
+        source.filter(|&index| self.paths[index].is_usable()).or(Some(path))
     }
 
     /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one

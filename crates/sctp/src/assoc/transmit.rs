@@ -92,7 +92,7 @@ impl Open {
             self.put_announcements(now, index, start, limit, buf);
             if plan.sack {
                 self.echoes.emit(start + limit, buf);
-                self.put_sack(index, start + limit, buf);
+                self.put_sack(now, index, start + limit, buf);
                 self.timestamps.emit(now, start + limit, buf);
             }
             self.put_copies(index, start + limit, buf);
@@ -147,7 +147,7 @@ impl Open {
         }
     }
 
-    fn put_sack(&mut self, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
+    fn put_sack(&mut self, now: Instant, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
         let room = end.saturating_sub(buf.len());
         let header = if self.agreed.nr_sack { NrSack::HEADER } else { Sack::HEADER };
         let Some(entries) = room.checked_sub(header).map(|room| room / GapBlock::SIZE) else { return };
@@ -174,7 +174,8 @@ impl Open {
         let (gaps, path) = (sack.gaps.len() as u16, self.paths[index].id());
         self.journal.tell(|| SctpEvent::SackSent { path, cumulative, gaps, window });
         self.scratch = scratch;
-        self.ack.sent(self.paths[index].id());
+        let path = &self.paths[index];
+        self.ack.sent(now, path.id(), !path.has_failed());
     }
 
     /// FORWARD-TSN or I-FORWARD-TSN up to the advanced `point` (RFC 3758 §3.5 C3, RFC 8260 §2.3.1), or as far as the

@@ -44,6 +44,8 @@ pub(crate) struct AckTimer {
     last: Option<PathId>,
     /// SACKs that went out; it wraps.
     turn: usize,
+    /// The last one went back over a path that may lead nowhere: it goes over another one as well.
+    doubtful: bool,
 }
 
 /// A path that data came over.
@@ -69,7 +71,16 @@ impl AckTimer {
 
     /// Nothing received yet.
     pub(crate) const fn new(policy: AckPolicy) -> Self {
-        Self { policy, deadline: None, paths: Vec::new(), packets: 0, started: false, last: None, turn: 0 }
+        Self {
+            policy,
+            deadline: None,
+            paths: Vec::new(),
+            packets: 0,
+            started: false,
+            last: None,
+            turn: 0,
+            doubtful: false,
+        }
     }
 
     /// A packet with DATA, I-DATA or FORWARD-TSN chunks has been worked through; call once per packet.
@@ -161,10 +172,17 @@ impl AckTimer {
         self.turn
     }
 
-    /// A SACK went out over `path`.
-    pub(crate) fn sent(&mut self, path: PathId) {
+    /// Returns `true` if the last SACK is to go over another path as well.
+    pub(crate) const fn is_doubtful(&self) -> bool {
+        self.doubtful
+    }
+
+    /// A SACK went out over `path`, which answers or not; one over a path that does not goes over another one as well,
+    /// at once.
+    pub(crate) fn sent(&mut self, now: Instant, path: PathId, answers: bool) {
         self.turn = self.turn.wrapping_add(1);
-        self.deadline = None;
+        self.doubtful = !answers && !self.doubtful;
+        self.deadline = self.doubtful.then_some(now);
         self.packets = 0;
         for source in &mut self.paths {
             source.fresh = false;
@@ -187,8 +205,19 @@ mod tests {
         let mut timer = AckTimer::new(policy);
         timer.on_data_packet(Instant::ZERO, PathId(0), true, false, false);
         assert!(timer.due(Instant::ZERO), "the first DATA is answered at once");
-        timer.sent(PathId(2));
+        timer.sent(Instant::ZERO, PathId(2), true);
         timer
+    }
+
+    #[test]
+    fn an_answer_over_a_path_that_does_not_answer_goes_over_another_one_as_well() {
+        let mut timer = running(AckPolicy::default());
+        let now = Instant::from_millis(10);
+        timer.on_data_packet(now, PathId(1), true, true, false);
+        timer.sent(now, PathId(1), false);
+        assert!(timer.due(now) && timer.is_doubtful());
+        timer.sent(now, PathId(2), false);
+        assert!(!timer.pending() && !timer.is_doubtful());
     }
 
     #[test]
@@ -200,7 +229,7 @@ mod tests {
         timer.on_data_packet(now + MS, PathId(2), true, false, false);
         assert!(timer.due(now + MS));
         assert_eq!(timer.path(), Some(PathId(2)));
-        timer.sent(PathId(2));
+        timer.sent(Instant::ZERO, PathId(2), true);
         assert_eq!(timer.poll_timeout(), None);
     }
 
@@ -239,7 +268,7 @@ mod tests {
             }
             let path = quickest(&timer).unwrap();
             over.push(path.0);
-            timer.sent(path);
+            timer.sent(Instant::ZERO, path, true);
         }
         assert_eq!(over, [2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 0]);
         let rotating = running(AckPolicy::default());
@@ -257,7 +286,7 @@ mod tests {
         timer.on_data_packet(now, PathId(0), true, true, false);
         assert!(timer.due(now));
         assert_eq!(timer.dac_packets(), 3);
-        timer.sent(PathId(2));
+        timer.sent(Instant::ZERO, PathId(2), true);
         timer.on_data_packet(now, PathId(0), false, true, false);
         assert!(timer.due(now), "a packet of duplicates alone means that a SACK was lost");
     }
