@@ -272,7 +272,7 @@ impl Open {
         let path = &self.paths[index];
         let listed = self.peer_addresses.contains(path.route().remote.ip());
         let ours = !path.is_unproved_hearsay() && (self.initiator || (!path.is_usable() && !listed));
-        let failing = ours && path.errors() >= 2;
+        let failing = ours && path.errors() >= 1;
         if failing && self.may_reconfigure() && matches!(self.state, State::Established) {
             self.queue_join(now, index);
             self.next_request(now);
@@ -295,8 +295,12 @@ impl Open {
         let paths = &self.paths;
         self.reconfiguration.joins.retain(|&id| paths.by_id(id).is_some());
         self.reconfiguration.primary = self.reconfiguration.primary.filter(|&id| paths.by_id(id).is_some());
-        let carried = self.reconfiguration.carrier.is_some_and(|id| paths.by_id(id).is_some());
-        let urgent = stranded && !self.reconfiguration.joins.is_empty();
+        let carrier = self.reconfiguration.carrier.and_then(|id| paths.by_id(id));
+        let carried = carrier.is_some();
+        let failing = |index| matches!(paths[index].state(), PathState::PotentiallyFailed | PathState::Inactive);
+        // What went before was not answered in time, or over a path that does not answer: who joins waits for neither.
+        let unanswered = self.reconfiguration.attempts > 1 || carrier.is_some_and(failing);
+        let urgent = (stranded || unanswered) && !self.reconfiguration.joins.is_empty();
         if !self.reconfiguration.requests.is_empty() && carried && !urgent {
             return;
         }
@@ -329,10 +333,12 @@ impl Open {
         if self.reconfiguration.requests.is_empty() {
             return None;
         }
-        let own = self.reconfiguration.requests.iter().rev().find_map(|request| match request.change {
+        // The newest first, then the others in turn: any of them may lead nowhere.
+        let own = self.reconfiguration.requests.iter().rev().filter_map(|request| match request.change {
             Change::Join(id) | Change::Primary(id) => self.paths.by_id(id),
             Change::Leave => None,
         });
+        let own = own.clone().nth(self.reconfiguration.attempts as usize % own.count().max(1));
         let own_turn = self.reconfiguration.attempts < Reconfiguration::OWN_ATTEMPTS;
         // A request to delete that was refused: the peer may have left the path that it came over. Over another one.
         let refused = self.reconfiguration.refused_leaves as usize;
@@ -383,6 +389,14 @@ impl Open {
             }
         } else {
             self.control.push(Control { path, tag, bytes, alone: false });
+        }
+    }
+
+    /// The peer sends over the path `index`. If that waits for an answer to its request to join, the answer was lost.
+    pub(super) fn ask_if_taken_in(&mut self, now: Instant, index: PathIndex) {
+        let path = &mut self.paths[index];
+        if path.state() == PathState::Unconfirmed && self.reconfiguration.joins(path.id()) {
+            path.ask(now);
         }
     }
 

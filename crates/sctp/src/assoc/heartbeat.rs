@@ -8,8 +8,9 @@ use braidcast_core::{Instant, Writer};
 impl Open {
     /// HEARTBEAT: sent back as it came (RFC 9260 §8.3), over the path it came from. If a timestamp stood before it, the
     /// answer says when the packet came: what is between answers is not what was between packets.
-    pub(super) fn answer_heartbeat(&mut self, index: PathIndex, heartbeat: &Heartbeat<'_>) {
+    pub(super) fn answer_heartbeat(&mut self, now: Instant, index: PathIndex, heartbeat: &Heartbeat<'_>) {
         if self.state.is_up() {
+            self.ask_if_taken_in(now, index);
             if let Some(arrival) = self.timestamps.take_of_packet() {
                 let mut bytes = Vec::with_capacity(StampArrival::SIZE);
                 arrival.emit(&mut Writer::new(&mut bytes));

@@ -210,7 +210,7 @@ impl Open {
                 self.handle_sack(now, arrived, &nr.sack, nr.kept);
                 self.advance_shutdown(now);
             }
-            Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(arrived, &heartbeat),
+            Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(now, arrived, &heartbeat),
             Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrived, &ack),
             // RFC 3758 §3.3: who does not take part says that it does not know the chunk.
             Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.agreed.forward_tsn => {

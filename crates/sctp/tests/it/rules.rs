@@ -163,6 +163,25 @@ fn a_request_to_join_names_an_address_that_was_listed() {
     }
 }
 
+/// Who sends over a path has taken it in, so that it need not be asked once more.
+#[test]
+fn a_path_whose_answer_to_the_join_was_lost_is_asked_when_the_peer_asks() {
+    let mut it = up(&Options::default());
+    it.hand.client.association_mut(it.id).unwrap().join(it.hand.now, route(1)).unwrap();
+    it.hand.client_sends().iter().for_each(|packet| it.hand.server_gets(1, packet));
+    let answers = it.hand.server_sends();
+    let of = |sought| move |packet: &&Vec<u8>| kinds(packet).contains(&sought);
+    assert!(answers.iter().any(|packet| of(kind::ASCONF_ACK)(&packet)));
+    let asks = answers.iter().find(of(kind::HEARTBEAT)).expect("the server asks the new address");
+    it.hand.client_gets(1, asks);
+    let sent = it.hand.client_sends();
+    assert!(sent.iter().any(|packet| of(kind::HEARTBEAT)(&packet)), "{sent:?}");
+    sent.iter().for_each(|packet| it.hand.server_gets(1, packet));
+    it.hand.server_sends().iter().for_each(|packet| it.hand.client_gets(1, packet));
+    let events = it.hand.client_events();
+    assert!(events.iter().any(|event| matches!(event, Event::PathUp(_, path) if *path == route(1))), "{events:?}");
+}
+
 /// Linux looks for the association by addresses, and a path that is yet to join has one that it does not know.
 #[test]
 fn a_reflected_abort_from_where_nobody_has_joined_yet_ends_that_path_alone() {
