@@ -245,6 +245,8 @@ struct Chaos {
     faults: [Option<(Fault, Instant)>; NETWORKS],
     /// Since when a network has carried packets of any size without a break.
     good_since: [Option<Instant>; NETWORKS],
+    /// When a network last dropped large packets.
+    narrow_at: [Option<Instant>; NETWORKS],
     next_fault: Instant,
     worst: Duration,
     most_buffered: u64,
@@ -290,6 +292,7 @@ impl Chaos {
             rng: rng.stream("faults"),
             faults: [None; NETWORKS],
             good_since: [Some(Instant::ZERO); NETWORKS],
+            narrow_at: [None; NETWORKS],
             next_fault: Instant::from_millis(5000),
             worst: Duration::ZERO,
             most_buffered: 0,
@@ -451,7 +454,11 @@ impl Chaos {
         assert!(!self.source().ended && !self.sink().ended, "the session ended by itself");
         let silent = now - self.sink().last;
         for n in 0..NETWORKS {
-            let narrow = matches!(self.faults[n], Some((Fault::Narrow(_), _)));
+            if matches!(self.faults[n], Some((Fault::Narrow(_), _))) {
+                self.narrow_at[n] = Some(now);
+            }
+            // What was silent while it was narrow has as long as after any other fault.
+            let narrow = self.narrow_at[n].is_some_and(|at| now - at <= back(n));
             let back = match self.sink().reliable {
                 true => FILE_BACK,
                 false => back(n) + if narrow { FOUND_NARROW } else { Duration::ZERO },
