@@ -5,6 +5,7 @@
 //! becomes [`BRAIDCAST_ERROR_PANIC`].
 
 mod config;
+mod descriptors;
 mod error;
 mod media;
 mod paths;
@@ -23,6 +24,7 @@ use structs::{get, put};
 use text::{required, to_c};
 
 pub use config::*;
+pub use descriptors::*;
 pub use error::braidcast_last_error;
 pub use media::*;
 pub use paths::*;

@@ -1,6 +1,7 @@
 //! The native half of the Python package `braidcast`: what `python/braidcast/__init__.py` stands
 //! on.
 
+mod descriptors;
 mod errors;
 mod keys;
 mod lab;

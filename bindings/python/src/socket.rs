@@ -1,3 +1,4 @@
+use crate::descriptors;
 use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure};
 use crate::keys::Keys;
 use braidcast_socket::{
@@ -22,8 +23,10 @@ pub(crate) const SLICE: Duration = Duration::from_millis(100);
 /// profile: "live", "bulk" or "voice". longest_silence: after how many seconds of silence a
 /// connection ends. fec: a code by which redundancy is sent, for example "tetrys:10,9,200".
 /// scheduler: which path the next packet takes, for example "earliest-delivery". queue: which message
-/// leaves next, and which are discarded, for example "in-time". All that is to leave and to come does
-/// so within poll.
+/// leaves next, and which are discarded, for example "in-time". buffers: bytes that each connection
+/// holds at most to be sent and to be received, 4 MiB each. max_message: bytes of the longest message,
+/// 2 MiB. max_connections: how many others may begin, 1024; one more takes the place of one that is
+/// silent. All that is to leave and to come does so within poll.
 ///
 /// Several threads may use a socket: a call goes before a thread that waits in poll. As a context
 /// manager it closes all connections at the end of the block, in good order, or aborts them if
@@ -95,7 +98,7 @@ impl Event {
 #[pymethods]
 impl Socket {
     #[new]
-    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0, fec=None, scheduler=None, queue=None))]
+    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0, fec=None, scheduler=None, queue=None, buffers=None, max_message=None, max_connections=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
@@ -108,6 +111,9 @@ impl Socket {
         fec: Option<&str>,
         scheduler: Option<&str>,
         queue: Option<&str>,
+        buffers: Option<(usize, usize)>,
+        max_message: Option<usize>,
+        max_connections: Option<usize>,
     ) -> PyResult<Self> {
         let keys = Keys::new(key, plain, identity, authorized)?;
         let profile = match profile {
@@ -132,6 +138,15 @@ impl Socket {
             }
             if let Some(kind) = scheduler {
                 builder = builder.scheduler(kind);
+            }
+            if let Some((send, receive)) = buffers {
+                builder = builder.buffers(send, receive);
+            }
+            if let Some(bytes) = max_message {
+                builder = builder.max_message(bytes);
+            }
+            if let Some(most) = max_connections {
+                builder = builder.max_connections(most);
             }
             builder.protection(keys.protection()?).build().and_then(SharedSocket::new)
         });
@@ -182,6 +197,24 @@ impl Socket {
     fn bind(&self, py: Python<'_>, address: &str) -> PyResult<String> {
         let address = parse(address)?;
         self.with(py, |socket| socket.bind(address)).map(|bound| bound.to_string())
+    }
+
+    /// Has others connect to a UDP socket that is bound, for example one that systemd has opened: a
+    /// descriptor, or anything with fileno(). It is duplicated, and stays yours to close; it becomes
+    /// non-blocking. Returns its address.
+    fn adopt(&self, py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<String> {
+        let descriptor = descriptors::duplicate(socket)?;
+        self.with(py, |socket| socket.adopt(descriptor)).map(|address| address.to_string())
+    }
+
+    /// Calls prepare with the descriptor of each UDP socket that is opened from now on, before
+    /// anything is sent through it: to set a mark, or to keep it out of a VPN. If it raises an
+    /// exception, the path is not opened. It may not use this socket. None: no longer.
+    fn on_open(&self, py: Python<'_>, prepare: Option<Py<PyAny>>) -> PyResult<()> {
+        self.with(py, |socket| {
+            socket.on_open(move |opened| descriptors::prepare(prepare.as_ref(), opened));
+            Ok(())
+        })
     }
 
     /// Accepts connections from now on; each begins with the event "connected".

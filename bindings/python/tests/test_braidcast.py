@@ -7,6 +7,8 @@ import os
 import pathlib
 import select
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -182,6 +184,62 @@ class Sockets(unittest.TestCase):
             with self.assertRaisesRegex(braidcast.Misuse, said):
                 braidcast.Socket(**wrong)
         braidcast.Socket(fec="tetrys:10,9,200", scheduler="earliest-delivery", queue="in-time").close(0)
+
+    def test_limits_are_kept(self):
+        server = braidcast.Socket(plain=True, buffers=(200_000, 100_000), max_connections=2)
+        address = server.bind("127.0.0.1:0")
+        server.listen()
+        client = braidcast.Socket(plain=True, max_message=1000)
+        connection = client.connect([address])
+        client.send(connection, bytes(1000))
+        with self.assertRaisesRegex(braidcast.Error, "1000"):
+            client.send(connection, bytes(1001))
+        while not (event := server.poll(0.01)) or event.kind != "readable":
+            client.poll(0.01)
+        # The longest message fits the smaller buffer.
+        server.send(event.connection, bytes(100_000))
+        with self.assertRaisesRegex(braidcast.Error, "100000"):
+            server.send(event.connection, bytes(100_001))
+        with self.assertRaisesRegex(braidcast.Error, "max_message"):
+            braidcast.Socket(plain=True, buffers=(200_000, 100_000), max_message=100_001)
+        nobody = braidcast.Socket(plain=True, max_connections=0)
+        address = nobody.bind("127.0.0.1:0")
+        nobody.listen()
+        client.connect([address])
+        while not (event := client.poll(0.01)) or event.kind != "closed":
+            nobody.poll(0.01)
+        self.assertEqual(nobody.connections(), [])
+
+    def test_sockets_of_ones_own_are_used_and_others_prepared(self):
+        server, client = braidcast.Socket(plain=True), braidcast.Socket(plain=True)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind(("127.0.0.1", 0))
+            address = server.adopt(own)
+            self.assertEqual(address, "127.0.0.1:%d" % own.getsockname()[1])
+        server.listen()
+        opened = []
+        client.on_open(lambda descriptor: opened.append(os.fstat(descriptor)))
+        connection = client.connect([address])
+        client.send(connection, b"to a socket of its own")
+        while not (event := server.poll(0.01)) or event.kind != "readable":
+            client.poll(0.01)
+        self.assertEqual(server.recv(event.connection), b"to a socket of its own")
+        self.assertEqual([stat.S_ISSOCK(it.st_mode) for it in opened], [True])
+
+        def refuse(descriptor):
+            raise PermissionError("not with this one")
+
+        client.on_open(refuse)
+        with self.assertRaisesRegex(braidcast.Error, "not with this one"):
+            client.connect([address])
+        client.on_open(None)
+        client.connect([address])
+        with open(os.devnull) as file, self.assertRaisesRegex(braidcast.Error, "non-socket"):
+            server.adopt(file)
+        with self.assertRaises(braidcast.Misuse):
+            server.adopt(-1)
+        with self.assertRaises(braidcast.SystemFailure):
+            server.adopt(1 << 20)
 
     def test_a_thread_sends_while_another_one_waits(self):
         server, client, connection = self.pair()

@@ -107,12 +107,16 @@ impl SocketBuilder {
     }
 
     /// Bytes of messages that each connection holds at most, to be sent and to be received, 1500
-    /// bytes to 1 GiB. Default 4 MiB each.
+    /// bytes to 1 GiB. Default 4 MiB each. The longest message becomes as short as the smaller one.
     pub fn buffers(self, send: usize, receive: usize) -> Self {
-        self.options(|it| (it.limits.send_buffer, it.limits.receive_buffer) = (send, receive))
+        self.options(|it| {
+            (it.limits.send_buffer, it.limits.receive_buffer) = (send, receive);
+            it.limits.max_message = it.limits.max_message.min(send).min(receive);
+        })
     }
 
-    /// Bytes of the longest message, at most as many as each buffer has. Default 2 MiB.
+    /// Bytes of the longest message, at most as many as each buffer has: call it after
+    /// [`buffers`](Self::buffers). Default 2 MiB.
     pub fn max_message(self, bytes: usize) -> Self {
         self.options(|it| it.limits.max_message = bytes)
     }
