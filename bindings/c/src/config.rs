@@ -294,3 +294,25 @@ pub unsafe extern "C" fn braidcast_peer(
         Ok(c_int::from(peer.is_some_and(|it| it.authenticated)))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assert_runs_as_documented;
+    use crate::{braidcast_socket_free, braidcast_socket_new};
+
+    #[test]
+    fn a_socket_runs_as_documented() {
+        // SAFETY: NULL is the default; what is made is freed and used by nobody else.
+        let made =
+            unsafe { [braidcast_socket_new_config(std::ptr::null()), braidcast_socket_new(std::ptr::null(), 0)] };
+        for socket in made {
+            // SAFETY: as above.
+            let options = unsafe { (*socket).socket.with(|it| Ok(it.options().clone())) }.unwrap();
+            let redundancy = options.redundancy.fec.map_or_else(|| "none".to_owned(), |it| it.to_string());
+            assert_runs_as_documented!("`braidcast_socket`", options, redundancy);
+            // SAFETY: as above.
+            unsafe { braidcast_socket_free(socket) };
+        }
+    }
+}

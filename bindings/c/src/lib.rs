@@ -7,6 +7,9 @@
 mod config;
 mod descriptors;
 mod error;
+#[cfg(test)]
+#[path = "../../../crates/testing/src/front_ends.rs"]
+pub mod front_ends;
 mod media;
 mod paths;
 mod rate;

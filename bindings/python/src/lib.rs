@@ -2,6 +2,7 @@
 //! on.
 
 mod descriptors;
+mod dicts;
 mod errors;
 mod keys;
 mod lab;

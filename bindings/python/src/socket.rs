@@ -1,9 +1,10 @@
 use crate::descriptors;
+use crate::dicts::{rate_dict, transport_dict};
 use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure};
 use crate::keys::Keys;
 use braidcast_socket::{
-    CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, RateLimits, RateOptions, RateReport,
-    SendError, SendOptions, SharedSocket, Timing, Trust,
+    CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, RateLimits, RateOptions, SendError,
+    SendOptions, SharedSocket, Timing, Trust,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyDict};
@@ -162,6 +163,14 @@ impl Socket {
     fn peer(&self, py: Python<'_>, connection: u64) -> PyResult<Option<String>> {
         let peer = self.with(py, |socket| socket.peer(ConnectionId(connection)))?;
         Ok(peer.and_then(|it| it.fingerprint).map(|it| it.to_string()))
+    }
+
+    /// What it runs with: "scheduler" (which path the next packet takes), "congestion", "queue", "reinject"
+    /// (what would be late goes over a second path too) and "fec".
+    #[getter]
+    fn transport<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let options = self.with(py, |socket| Ok(socket.options().clone()))?;
+        transport_dict(py, &options, options.redundancy.fec.map(|code| code.to_string()))
     }
 
     /// What did not go as asked since the last call, in words.
@@ -447,19 +456,6 @@ pub(crate) fn copied(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Vec<u8
     }
     let view = py.import("builtins")?.getattr("memoryview")?.call1((data,))?;
     view.call_method0("tobytes")?.extract()
-}
-
-pub(crate) fn rate_dict<'py>(py: Python<'py>, report: &RateReport) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("next_frame_bits", report.next_frame_bits)?;
-    dict.set_item("rate_bits_per_second", report.rate)?;
-    dict.set_item("smoothed_bits_per_second", report.smoothed_rate)?;
-    dict.set_item("is_floor", report.is_floor)?;
-    dict.set_item("below_least", report.below_least)?;
-    dict.set_item("waiting_ms", report.waiting_ms)?;
-    dict.set_item("waiting_frames", report.waiting_frames)?;
-    dict.set_item("frame_interval_ms", report.frame_interval_ms)?;
-    Ok(dict)
 }
 
 /// A path as Python writes it.

@@ -59,6 +59,17 @@ def wait(socket, kind):
     raise AssertionError(f"no {kind}")
 
 
+def documented(front_end):
+    """What docs/architecture.md says that this one runs with; crates/testing/src/front_ends.rs reads it too."""
+    text = (EXAMPLES.parents[2] / "docs" / "architecture.md").read_text()
+    _, section = text.split("\n### What front ends run\n")
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    (row,) = (row for row in rows if f"`{front_end}`" in row[0].strip().split(", "))
+    values = {"none": None, "yes": True, "no": False}
+    cells = [cell.strip().strip("`") for cell in row[1:]]
+    return dict(zip(("scheduler", "congestion", "queue", "reinject", "fec"), (values.get(it, it) for it in cells)))
+
+
 class Sockets(unittest.TestCase):
     def test_the_example_sends_over_two_paths(self):
         out = subprocess.run([sys.executable, EXAMPLES / "two_paths.py"], capture_output=True, text=True, timeout=60)
@@ -184,6 +195,13 @@ class Sockets(unittest.TestCase):
             with self.assertRaisesRegex(braidcast.Misuse, said):
                 braidcast.Socket(**wrong)
         braidcast.Socket(fec="tetrys:10,9,200", scheduler="earliest-delivery", queue="in-time").close(0)
+
+    def test_it_runs_as_documented(self):
+        with braidcast.Socket() as it:
+            self.assertEqual(it.transport, documented("braidcast.Socket"))
+        changed = braidcast.Socket(fec="tetrys:10,9,200", scheduler="earliest-delivery", queue="in-time", profile="voice")
+        expected = {"scheduler": "earliest-delivery", "queue": "in-time", "reinject": True, "fec": "tetrys:10,9,200"}
+        self.assertEqual(changed.transport, {"congestion": "veno", **expected})
 
     def test_limits_are_kept(self):
         server = braidcast.Socket(plain=True, buffers=(200_000, 100_000), max_connections=2)

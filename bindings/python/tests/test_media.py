@@ -14,6 +14,7 @@ import unittest
 import braidcast
 from braidcast import media
 from test_aio import Network, Program
+from test_braidcast import documented
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIP = HERE.parents[2] / "crates" / "media" / "tests" / "clips" / "h264.ts"
@@ -30,6 +31,10 @@ def wait(end, kind):
 
 
 class Media(unittest.TestCase):
+    def test_it_runs_as_documented(self):
+        with media.Sender(["127.0.0.1:9"]) as sender:
+            self.assertEqual(sender.transport, documented("media.Sender"))
+
     def test_units_come_out_as_they_went_in(self):
         with media.Receiver(["127.0.0.1:0"] * 2, key=KEY, units=True, names=["door"]) as receiver:
             sender = media.Sender(receiver.addresses, key=KEY, name="door", latency=3)

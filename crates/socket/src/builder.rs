@@ -145,3 +145,24 @@ impl SocketBuilder {
         Ok(socket)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_testing::assert_runs_as_documented;
+
+    #[test]
+    fn a_socket_runs_as_documented() {
+        assert_runs_as_documented!("`Options::live()`", Options::live(), "none");
+        let sockets = [
+            Socket::new(&Protection::Plain),
+            Socket::builder().build(),
+            Socket::builder().profile(Profile::Live).build(),
+        ];
+        for socket in sockets.map(Result::unwrap) {
+            let options = socket.options();
+            let redundancy = options.redundancy.fec.map_or_else(|| "none".to_owned(), |it| it.to_string());
+            assert_runs_as_documented!("`Socket`", options, redundancy);
+        }
+    }
+}
