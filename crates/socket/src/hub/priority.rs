@@ -59,11 +59,8 @@ impl Drive {
         self.net.run_for(ms(1));
         let now = self.net.now();
         let mut message = Vec::new();
-        for (id, event) in self.events(self.home) {
-            while event == Event::Readable {
-                let Some(received) = self.on(self.home, |hub, now| hub.recv(now, id, &mut message)).unwrap() else {
-                    break;
-                };
+        for (id, _) in self.events(self.home) {
+            while let Some(received) = self.on(self.home, |hub, now| hub.recv(now, id, &mut message)).unwrap() {
                 if received.stream == FILE {
                     self.file += message.len();
                     continue;
