@@ -223,6 +223,7 @@ python-test:
 	@tools/python-test.sh
 
 bindings: bindings-test python-test
+	cargo check --locked --quiet --manifest-path benches/peers/Cargo.toml --examples --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
 	cargo clippy --locked --manifest-path bindings/Cargo.toml --workspace --all-targets --quiet --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target)) -- -D warnings
 
 # Cases that nobody tried before, of NEW_SEEDS seeds that the commit names: its tests pass each time, or
