@@ -1,7 +1,7 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
 MORE := more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-recipes more-bindings more-systems more-asan more-asan-c more-tsan more-miri more-formal more-siege
-.PHONY: help demo test quick quick-starts recipes c c-build c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
+.PHONY: help demo test quick quick-starts recipes c c-test bindings-build bindings-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -66,7 +66,7 @@ help:
 	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
 	@echo "make python-test  the Python wheel in target/python/wheels, tested in a clean environment with its notebook and a sweep by Dask"
 	@echo "make dist    a Debian package, a tarball and Python wheels in target/dist; make dist-test installs it in a clean Debian; make dist-gst and dist-gst-test the same of what needs GStreamer"
-	@echo "make bindings  c-test and python-test, with clippy"
+	@echo "make bindings  C programs and the Python package (bindings-test) and python-test, with clippy"
 	@echo "make quick-starts  follows each quick start of the manual word by word in a clean Debian, over networks of this machine (after make dist)"
 	@echo "make recipes  follows docs/recipes.md word by word: OBS, ffmpeg, GStreamer, VLC, SRT, RTMP, firewalls, over networks of this machine"
 	@echo "make publish-check  packs every crate as for the registry, and sends nothing (VERIFY=1 compiles each from its package)"
@@ -99,8 +99,8 @@ test-steps:
 	$(call step,building the tests)
 	cargo test --locked --workspace --no-run --quiet
 	@rm -f "$(BRAIDCAST_PEERS)"
-	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build c-build guest' '$(MAKE) --no-print-directory unit new-cases'
-	@$(MAKE) --no-print-directory plugin-test c-test count
+	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build bindings-build guest' '$(MAKE) --no-print-directory unit new-cases'
+	@$(MAKE) --no-print-directory plugin-test bindings-test count
 	@tools/peers.sh "$(BRAIDCAST_PEERS)"
 	$(call step,all passed)
 
@@ -199,20 +199,31 @@ c:
 	cargo build --locked --release --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(or $(CARGO_TARGET_DIR),target)
 	@tools/c-install.sh $(or $(CARGO_TARGET_DIR),target)/release $(or $(CARGO_TARGET_DIR),target)/c
 
-c-build:
-	$(call step,building the C library and its tests)
-	cargo test --locked --quiet --no-run --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
-
 # C programs against the library, under Valgrind too; its ABI beside the committed one; the C++ header.
-c-test:
-	$(call step,C)
-	cargo test --locked --quiet --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
+c-test: BINDINGS := --package braidcast-c
+c-test: bindings-test
 
-# Some five minutes, and pip's packages.
+# Both bindings at once, so that what they share is built once. The Python package is tested by the Python that is
+# there, without pip.
+BINDINGS := --workspace
+CARGO_TEST_BINDINGS = cargo test --locked --quiet --manifest-path bindings/Cargo.toml --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target)) $(BINDINGS)
+
+bindings-build:
+	$(call step,building the bindings for C and Python and their tests)
+	$(CARGO_TEST_BINDINGS) --no-run
+
+# They mostly wait.
+bindings-test: export RUST_TEST_THREADS ?= 6
+bindings-test:
+	$(call step,C and Python)
+	$(CARGO_TEST_BINDINGS)
+
+# The wheel; some five minutes, and pip's packages.
 python-test:
 	@tools/python-test.sh
 
-bindings: c-test python-test
+bindings: bindings-test python-test
+	cargo check --locked --quiet --manifest-path benches/peers/Cargo.toml --examples --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
 	cargo clippy --locked --manifest-path bindings/Cargo.toml --workspace --all-targets --quiet --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target)) -- -D warnings
 
 # Cases that nobody tried before, of NEW_SEEDS seeds that the commit names: its tests pass each time, or

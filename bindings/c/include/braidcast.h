@@ -406,7 +406,17 @@ typedef struct braidcast_config {
   // In which order messages leave while none can, and which are discarded then, for example
   // "in-time". NULL: streams by their priority, each in the order in which its messages came.
   const char *queue;
+  // Bytes of the longest message, at most as many as each buffer has. 0: 2 MiB, or as many as
+  // smaller buffers have.
+  size_t max_message;
+  // Connections that others may begin; one more takes the place of one that is silent. 0: 1024;
+  // below 0: none.
+  int32_t max_connections;
 } braidcast_config;
+
+// What prepares a descriptor, with the pointer that the program gave. Returns 0, or an errno if the
+// socket is not to be used.
+typedef int (*braidcast_prepare)(void *user, int fd);
 
 // How to send or receive. All zero but the size is the default.
 typedef struct braidcast_media_options {
@@ -748,6 +758,23 @@ int braidcast_set_authorized(struct braidcast_socket *socket,
 // `socket` is of braidcast_socket_new; `fingerprint` has BRAIDCAST_FINGERPRINT_SIZE bytes.
 int braidcast_peer(struct braidcast_socket *socket, uint64_t connection, char *fingerprint);
 
+// Has others connect to a UDP socket that is bound, for example one that systemd has opened. It is
+// duplicated, and stays the program's to close; it becomes non-blocking. Writes its address to
+// `address` unless that is NULL.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `address` is NULL or has BRAIDCAST_NAME_SIZE bytes.
+int braidcast_adopt(struct braidcast_socket *socket, int fd, char *address);
+
+// Calls `prepare` with each UDP socket that is opened from now on, before anything is sent through
+// it: to set a mark, or to keep it out of a VPN. If it returns an errno, the path is not opened.
+// It is called within functions of this socket, and may call none of them. NULL: no longer.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `prepare` may be called with `user` until the socket is
+// freed, by each thread that calls functions of the socket.
+int braidcast_on_open(struct braidcast_socket *socket, braidcast_prepare prepare, void *user);
+
 // What went wrong in this thread's last call that failed, in words; "" if none did. Until the next
 // call that fails.
 const char *braidcast_last_error(void);
@@ -882,6 +909,14 @@ int braidcast_media_interrupt(struct braidcast_media *media);
 // # Safety
 // `media` was made here.
 int braidcast_media_finish(struct braidcast_media *media, uint32_t timeout_ms);
+
+// The numbers of the connections that there are, oldest first, into `connections`, which has room
+// for `count`. A connection is there from braidcast_connect or BRAIDCAST_CONNECTED until
+// BRAIDCAST_CLOSED. Returns how many there are, which may be more than `count`.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `connections` can be written, `count` numbers.
+int braidcast_connections(struct braidcast_socket *socket, uint64_t *connections, size_t count);
 
 // The paths of a connection as they are now, into `reports`, of which there are `count`; each has
 // its size set. Returns how many paths there are, which may be more than `count`.

@@ -5,8 +5,10 @@
 
 #include <braidcast.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -51,6 +53,13 @@ struct Config {
     std::string scheduler;
     /* In which order messages leave while none can, for example "in-time". Empty: as they came. */
     std::string queue;
+    /* Bytes that each connection holds at most to be sent and to be received. 0: 4 MiB. */
+    std::size_t send_buffer = 0;
+    std::size_t receive_buffer = 0;
+    /* Bytes of the longest message. 0: 2 MiB, or as many as smaller buffers have. */
+    std::size_t max_message = 0;
+    /* Connections that others may begin. 0: 1024; below 0: none. */
+    std::int32_t max_connections = 0;
 };
 
 /* A path: "HOST:PORT", and the interface or local address that it leaves through. */
@@ -123,6 +132,10 @@ public:
         it.fec = config.fec.empty() ? nullptr : config.fec.c_str();
         it.scheduler = config.scheduler.empty() ? nullptr : config.scheduler.c_str();
         it.queue = config.queue.empty() ? nullptr : config.queue.c_str();
+        it.send_buffer = config.send_buffer;
+        it.receive_buffer = config.receive_buffer;
+        it.max_message = config.max_message;
+        it.max_connections = config.max_connections;
         socket_.reset(braidcast_socket_new_config(&it));
         if (!socket_)
             throw Error(BRAIDCAST_ERROR_ARGUMENT);
@@ -134,6 +147,31 @@ public:
         std::uint16_t port = 0;
         check(braidcast_bind(get(), address.c_str(), &port));
         return port;
+    }
+
+    /* Has others connect to a UDP socket that is bound; it stays the program's to close. Returns its address. */
+    std::string adopt(int fd)
+    {
+        char address[BRAIDCAST_NAME_SIZE];
+        check(braidcast_adopt(get(), fd, address));
+        return address;
+    }
+
+    /* Calls `prepare` with each UDP socket that is opened from now on. It returns 0, or an errno if the path is not to
+     * be opened, as one is not if it throws. It may not use this socket. */
+    void on_open(std::function<int(int)> prepare)
+    {
+        const auto call = [](void *user, int fd) {
+            try {
+                return (*static_cast<std::function<int(int)> *>(user))(fd);
+            } catch (...) {
+                return ECANCELED;
+            }
+        };
+        auto kept = std::make_unique<std::function<int(int)>>(std::move(prepare));
+        check(braidcast_on_open(get(), *kept ? +call : nullptr, kept.get()));
+        /* The one before is called no longer. */
+        prepare_ = std::move(kept);
     }
 
     void listen() { check(braidcast_listen(get())); }
@@ -210,6 +248,20 @@ public:
         return fingerprint;
     }
 
+    /* The connections that there are, oldest first. */
+    std::vector<std::uint64_t> connections()
+    {
+        std::vector<std::uint64_t> all;
+        /* Until none came meanwhile. */
+        std::size_t count;
+        do {
+            count = static_cast<std::size_t>(check(braidcast_connections(get(), nullptr, 0)));
+            all.resize(count);
+            all.resize(static_cast<std::size_t>(check(braidcast_connections(get(), all.data(), all.size()))));
+        } while (all.size() > count);
+        return all;
+    }
+
     int fd() const { return check(braidcast_fd(get())); }
 
     /* For what this class does not have. */
@@ -219,6 +271,8 @@ private:
     struct Free {
         void operator()(braidcast_socket *socket) const noexcept { braidcast_socket_free(socket); }
     };
+    /* Freed after the socket, which calls it. */
+    std::unique_ptr<std::function<int(int)>> prepare_;
     std::unique_ptr<braidcast_socket, Free> socket_;
 };
 

@@ -4,7 +4,7 @@ use crate::error::{check, fail, guard};
 use crate::structs::get;
 use crate::text::{self, to_c};
 use crate::{BRAIDCAST_ERROR_ARGUMENT, BRAIDCAST_OK, BRAIDCAST_PLAIN, BraidcastSocket, handle, null};
-use braidcast_socket::{ConnectionId, Error, Identity, Profile, Protection, SharedSocket, Socket, Trust};
+use braidcast_socket::{ConnectionId, Error, Identity, Options, Profile, Protection, SharedSocket, Socket, Trust};
 use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
@@ -61,6 +61,12 @@ pub struct BraidcastConfig {
     /// In which order messages leave while none can, and which are discarded then, for example
     /// "in-time". NULL: streams by their priority, each in the order in which its messages came.
     pub queue: *const c_char,
+    /// Bytes of the longest message, at most as many as each buffer has. 0: 2 MiB, or as many as
+    /// smaller buffers have.
+    pub max_message: usize,
+    /// Connections that others may begin; one more takes the place of one that is silent. 0: 1024;
+    /// below 0: none.
+    pub max_connections: i32,
 }
 
 impl Default for BraidcastConfig {
@@ -81,6 +87,8 @@ impl Default for BraidcastConfig {
             fec: std::ptr::null(),
             scheduler: std::ptr::null(),
             queue: std::ptr::null(),
+            max_message: 0,
+            max_connections: 0,
         }
     }
 }
@@ -151,17 +159,18 @@ pub unsafe extern "C" fn braidcast_socket_new_config(config: *const BraidcastCon
         if let Some(name) = queue {
             builder = builder.queue(name.parse().or_else(|why| fail(BRAIDCAST_ERROR_ARGUMENT, format!("{why}")))?);
         }
-        builder = builder.options(|it| {
-            for (wanted, limit) in [
-                (config.send_buffer, &mut it.limits.send_buffer),
-                (config.receive_buffer, &mut it.limits.receive_buffer),
-            ] {
-                if wanted > 0 {
-                    *limit = wanted;
-                    it.limits.max_message = it.limits.max_message.min(wanted);
-                }
-            }
-        });
+        if config.send_buffer > 0 || config.receive_buffer > 0 {
+            let usual = Options::default().limits;
+            let given = |bytes, usual| if bytes > 0 { bytes } else { usual };
+            let send = given(config.send_buffer, usual.send_buffer);
+            builder = builder.buffers(send, given(config.receive_buffer, usual.receive_buffer));
+        }
+        if config.max_message > 0 {
+            builder = builder.max_message(config.max_message);
+        }
+        if config.max_connections != 0 {
+            builder = builder.max_connections(usize::try_from(config.max_connections).unwrap_or(0));
+        }
         let socket = check(builder.build().and_then(SharedSocket::new))?;
         let log = config.log.map(|call| Log { call, user: config.log_user });
         made = Box::into_raw(Box::new(BraidcastSocket::new(socket, log)));
@@ -284,4 +293,26 @@ pub unsafe extern "C" fn braidcast_peer(
         unsafe { write(fingerprint, &text) };
         Ok(c_int::from(peer.is_some_and(|it| it.authenticated)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assert_runs_as_documented;
+    use crate::{braidcast_socket_free, braidcast_socket_new};
+
+    #[test]
+    fn a_socket_runs_as_documented() {
+        // SAFETY: NULL is the default; what is made is freed and used by nobody else.
+        let made =
+            unsafe { [braidcast_socket_new_config(std::ptr::null()), braidcast_socket_new(std::ptr::null(), 0)] };
+        for socket in made {
+            // SAFETY: as above.
+            let options = unsafe { (*socket).socket.with(|it| Ok(it.options().clone())) }.unwrap();
+            let redundancy = options.redundancy.fec.map_or_else(|| "none".to_owned(), |it| it.to_string());
+            assert_runs_as_documented!("`braidcast_socket`", options, redundancy);
+            // SAFETY: as above.
+            unsafe { braidcast_socket_free(socket) };
+        }
+    }
 }

@@ -5,7 +5,11 @@
 //! becomes [`BRAIDCAST_ERROR_PANIC`].
 
 mod config;
+mod descriptors;
 mod error;
+#[cfg(test)]
+#[path = "../../../crates/testing/src/front_ends.rs"]
+pub mod front_ends;
 mod media;
 mod paths;
 mod rate;
@@ -23,6 +27,7 @@ use structs::{get, put};
 use text::{required, to_c};
 
 pub use config::*;
+pub use descriptors::*;
 pub use error::braidcast_last_error;
 pub use media::*;
 pub use paths::*;

@@ -520,3 +520,16 @@ fn media<T>(result: Result<T, Error>) -> Result<T, c_int> {
         fail(code, error.to_string())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assert_runs_as_documented;
+
+    #[test]
+    fn a_sender_runs_as_documented() {
+        // SAFETY: NULL is the default.
+        let builder = unsafe { sender(std::ptr::null(), std::ptr::null()) }.unwrap();
+        _ = builder.options(|it| assert_runs_as_documented!("`braidcast_media`", it.transport(), it.redundancy));
+    }
+}

@@ -1,8 +1,8 @@
-//! The paths of a connection.
+//! Which connections there are, and their paths.
 
 use crate::error::{check, guard};
 use crate::structs::{put, size};
-use crate::{BraidcastSocket, handle};
+use crate::{BraidcastSocket, handle, null};
 use braidcast_socket::{ConnectionId, PathState};
 use std::ffi::{c_char, c_int};
 
@@ -17,6 +17,34 @@ pub const BRAIDCAST_PATH_INACTIVE: c_int = 3;
 
 /// Bytes of a name or address in braidcast_path_report, with the zero byte behind it.
 pub const BRAIDCAST_NAME_SIZE: usize = 64;
+
+/// The numbers of the connections that there are, oldest first, into `connections`, which has room
+/// for `count`. A connection is there from braidcast_connect or BRAIDCAST_CONNECTED until
+/// BRAIDCAST_CLOSED. Returns how many there are, which may be more than `count`.
+///
+/// # Safety
+/// `socket` is of braidcast_socket_new; `connections` can be written, `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn braidcast_connections(
+    socket: *mut BraidcastSocket,
+    connections: *mut u64,
+    count: usize,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's.
+        let it = unsafe { handle(socket)? };
+        if connections.is_null() && count > 0 {
+            return null();
+        }
+        let all: Vec<_> = check(it.socket.with(|socket| Ok(socket.connections().collect())))?;
+        for (n, id) in all.iter().take(count).enumerate() {
+            let ConnectionId(number) = id;
+            // SAFETY: the caller's; there are no more than `count`.
+            unsafe { connections.add(n).write(*number) };
+        }
+        Ok(c_int::try_from(all.len()).unwrap_or(c_int::MAX))
+    })
+}
 
 /// A path of a connection as it is now.
 #[repr(C)]

@@ -21,14 +21,27 @@ int main()
     braidcast::Config config;
     config.key = "a passphrase of some length";
     config.longest_silence = 20s;
+    config.max_message = 100000;
+    config.max_connections = 5;
     braidcast::Socket server(config);
     std::vector<braidcast::Path> paths;
     for (int i = 0; i < 2; i++)
         paths.push_back({"127.0.0.1:" + std::to_string(server.bind("127.0.0.1:0")), i ? "127.0.0.1" : ""});
     server.listen();
     braidcast::Socket client = braidcast::Socket(config);
-    assert(client.fd() >= 0);
+    assert(client.fd() >= 0 && client.connections().empty());
+    client.on_open([](int) -> int { throw std::runtime_error("not with this one"); });
+    try {
+        client.connect(paths);
+        assert(!"nothing was opened");
+    } catch (const braidcast::Error &error) {
+        assert(error.code() == BRAIDCAST_ERROR_PATH && std::strstr(error.what(), std::strerror(ECANCELED)));
+    }
+    int opened = 0;
+    client.on_open([&opened](int fd) { return opened++, fd < 0; });
     const auto connection = client.connect(paths);
+    assert(opened == 2 && client.connections() == std::vector<std::uint64_t>{connection});
+    client.on_open(nullptr);
     braidcast::SendOptions how;
     how.stream = 3;
     how.ppid = 7;
@@ -49,6 +62,13 @@ int main()
     auto end = wait_for(server, client, BRAIDCAST_CLOSED);
     assert(end.reason == BRAIDCAST_REASON_ABORTED_BY_PEER && end.code == 7 && end.text == "enough");
     assert(end.data == std::string("enough\0", 7));
+    assert(client.connections().empty());
+    try {
+        server.adopt(-1);
+        assert(!"it is no descriptor");
+    } catch (const braidcast::Error &error) {
+        assert(error.code() == BRAIDCAST_ERROR_ARGUMENT);
+    }
     try {
         client.send(connection, "late");
         assert(!"it is over");

@@ -39,6 +39,12 @@ fn wrong_uses_get_an_error_with_words() {
 }
 
 #[test]
+fn limits_are_kept_and_sockets_of_ones_own_are_used() {
+    let output = run("tests/limits.c", "limits");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn access_units_go_over_and_wrong_uses_of_media_get_words() {
     let output = run("tests/media.c", "media_units");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,8 @@
 //! The native half of the Python package `braidcast`: what `python/braidcast/__init__.py` stands
 //! on.
 
+mod descriptors;
+mod dicts;
 mod errors;
 mod keys;
 mod lab;

@@ -1,6 +1,7 @@
+use crate::dicts::{rate_dict, transport_dict};
 use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure};
 use crate::keys::Keys;
-use crate::socket::{PathArgument, SLICE, copied, duration, exception, limits, parse, rate_dict, reason};
+use crate::socket::{PathArgument, SLICE, copied, duration, exception, limits, parse, reason};
 use braidcast_live::{AccessUnit, ChannelId, Coding, MediaReceiver, MediaSender, ReceiverEvent, SenderEvent, Track};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -193,6 +194,15 @@ impl Sender {
     #[getter]
     fn addresses(&self) -> PyResult<Vec<String>> {
         Ok(texts(self.get()?.local_addrs()))
+    }
+
+    /// What it runs with: "scheduler" (which path the next packet takes), "congestion", "queue", "reinject"
+    /// (what would be late goes over a second path too) and "fec".
+    #[getter]
+    fn transport<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let sender = self.get()?;
+        let options = sender.options();
+        transport_dict(py, &options.transport(), Some(options.redundancy.to_string()))
     }
 
     /// Sends the next bytes of a transport stream, captured now; they may begin and end anywhere.

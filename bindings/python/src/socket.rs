@@ -1,8 +1,10 @@
+use crate::descriptors;
+use crate::dicts::{rate_dict, transport_dict};
 use crate::errors::{Broken, BufferFull, Error, Misuse, NoConnection, SystemFailure};
 use crate::keys::Keys;
 use braidcast_socket::{
-    CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, RateLimits, RateOptions, RateReport,
-    SendError, SendOptions, SharedSocket, Timing, Trust,
+    CloseReason, ConnectionId, Identity, Insecurity, Path, PathState, Profile, RateLimits, RateOptions, SendError,
+    SendOptions, SharedSocket, Timing, Trust,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyDict};
@@ -22,8 +24,10 @@ pub(crate) const SLICE: Duration = Duration::from_millis(100);
 /// profile: "live", "bulk" or "voice". longest_silence: after how many seconds of silence a
 /// connection ends. fec: a code by which redundancy is sent, for example "tetrys:10,9,200".
 /// scheduler: which path the next packet takes, for example "earliest-delivery". queue: which message
-/// leaves next, and which are discarded, for example "in-time". All that is to leave and to come does
-/// so within poll.
+/// leaves next, and which are discarded, for example "in-time". buffers: bytes that each connection
+/// holds at most to be sent and to be received, 4 MiB each. max_message: bytes of the longest message,
+/// 2 MiB. max_connections: how many others may begin, 1024; one more takes the place of one that is
+/// silent. All that is to leave and to come does so within poll.
 ///
 /// Several threads may use a socket: a call goes before a thread that waits in poll. As a context
 /// manager it closes all connections at the end of the block, in good order, or aborts them if
@@ -95,7 +99,7 @@ impl Event {
 #[pymethods]
 impl Socket {
     #[new]
-    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0, fec=None, scheduler=None, queue=None))]
+    #[pyo3(signature = (key=None, plain=false, *, identity=None, authorized=None, profile="live", longest_silence=30.0, fec=None, scheduler=None, queue=None, buffers=None, max_message=None, max_connections=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
@@ -108,6 +112,9 @@ impl Socket {
         fec: Option<&str>,
         scheduler: Option<&str>,
         queue: Option<&str>,
+        buffers: Option<(usize, usize)>,
+        max_message: Option<usize>,
+        max_connections: Option<usize>,
     ) -> PyResult<Self> {
         let keys = Keys::new(key, plain, identity, authorized)?;
         let profile = match profile {
@@ -133,6 +140,15 @@ impl Socket {
             if let Some(kind) = scheduler {
                 builder = builder.scheduler(kind);
             }
+            if let Some((send, receive)) = buffers {
+                builder = builder.buffers(send, receive);
+            }
+            if let Some(bytes) = max_message {
+                builder = builder.max_message(bytes);
+            }
+            if let Some(most) = max_connections {
+                builder = builder.max_connections(most);
+            }
             builder.protection(keys.protection()?).build().and_then(SharedSocket::new)
         });
         Ok(Self { socket: socket.map_err(exception)? })
@@ -147,6 +163,14 @@ impl Socket {
     fn peer(&self, py: Python<'_>, connection: u64) -> PyResult<Option<String>> {
         let peer = self.with(py, |socket| socket.peer(ConnectionId(connection)))?;
         Ok(peer.and_then(|it| it.fingerprint).map(|it| it.to_string()))
+    }
+
+    /// What it runs with: "scheduler" (which path the next packet takes), "congestion", "queue", "reinject"
+    /// (what would be late goes over a second path too) and "fec".
+    #[getter]
+    fn transport<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let options = self.with(py, |socket| Ok(socket.options().clone()))?;
+        transport_dict(py, &options, options.redundancy.fec.map(|code| code.to_string()))
     }
 
     /// What did not go as asked since the last call, in words.
@@ -182,6 +206,24 @@ impl Socket {
     fn bind(&self, py: Python<'_>, address: &str) -> PyResult<String> {
         let address = parse(address)?;
         self.with(py, |socket| socket.bind(address)).map(|bound| bound.to_string())
+    }
+
+    /// Has others connect to a UDP socket that is bound, for example one that systemd has opened: a
+    /// descriptor, or anything with fileno(). It is duplicated, and stays yours to close; it becomes
+    /// non-blocking. Returns its address.
+    fn adopt(&self, py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<String> {
+        let descriptor = descriptors::duplicate(socket)?;
+        self.with(py, |socket| socket.adopt(descriptor)).map(|address| address.to_string())
+    }
+
+    /// Calls prepare with the descriptor of each UDP socket that is opened from now on, before
+    /// anything is sent through it: to set a mark, or to keep it out of a VPN. If it raises an
+    /// exception, the path is not opened. It may not use this socket. None: no longer.
+    fn on_open(&self, py: Python<'_>, prepare: Option<Py<PyAny>>) -> PyResult<()> {
+        self.with(py, |socket| {
+            socket.on_open(move |opened| descriptors::prepare(prepare.as_ref(), opened));
+            Ok(())
+        })
     }
 
     /// Accepts connections from now on; each begins with the event "connected".
@@ -414,19 +456,6 @@ pub(crate) fn copied(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Vec<u8
     }
     let view = py.import("builtins")?.getattr("memoryview")?.call1((data,))?;
     view.call_method0("tobytes")?.extract()
-}
-
-pub(crate) fn rate_dict<'py>(py: Python<'py>, report: &RateReport) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("next_frame_bits", report.next_frame_bits)?;
-    dict.set_item("rate_bits_per_second", report.rate)?;
-    dict.set_item("smoothed_bits_per_second", report.smoothed_rate)?;
-    dict.set_item("is_floor", report.is_floor)?;
-    dict.set_item("below_least", report.below_least)?;
-    dict.set_item("waiting_ms", report.waiting_ms)?;
-    dict.set_item("waiting_frames", report.waiting_frames)?;
-    dict.set_item("frame_interval_ms", report.frame_interval_ms)?;
-    Ok(dict)
 }
 
 /// A path as Python writes it.

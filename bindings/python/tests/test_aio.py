@@ -1,4 +1,4 @@
-"""braidcast.aio, and examples/telemetry.py over lossy networks. Run by `make python-test`."""
+"""braidcast.aio, and examples/telemetry.py over lossy networks. Run by `make test` and `make python-test`."""
 
 import asyncio
 import os
@@ -131,16 +131,25 @@ class Loop(unittest.IsolatedAsyncioTestCase):
 class Network(threading.Thread):
     """Carries datagrams between whoever sends to `address` and a server, slowly, and loses three of a hundred."""
 
-    def __init__(self, server, seed):
+    def __init__(self, server, seed, test):
         super().__init__(daemon=True)
         self.server, self.random, self.alive = server, random.Random(seed), True
         self.near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.near.bind(("127.0.0.1", 0))
         self.address = "%s:%d" % self.near.getsockname()
+        self.far = {}
         self.start()
+        test.addCleanup(self.close)
+
+    def close(self):
+        """Its sockets stay until then, so that nobody hears that the ports of one that is not alive are closed."""
+        self.alive = False
+        self.join()
+        for it in (self.near, *self.far.values()):
+            it.close()
 
     def run(self):
-        far, clients = {}, {}
+        far, clients = self.far, {}
         while self.alive:
             for it in select.select([self.near, *clients], [], [], 0.05)[0]:
                 try:
@@ -157,8 +166,6 @@ class Network(threading.Thread):
                     clients[far[source]] = source
                 far[source].sendto(data, self.server)
                 time.sleep(0.008)  # Some 150 kB/s.
-        # Its sockets stay, so that nobody hears that the ports are closed.
-        self.stopped = far
 
 
 class Program:
@@ -197,7 +204,7 @@ class Telemetry(unittest.TestCase):
             return program, program.wait_for(lambda line: line.startswith("listening at ") and line.split()[2:])
 
         server, addresses = start("127.0.0.1:0", "127.0.0.1:0")
-        networks = [Network((at.split(":")[0], int(at.split(":")[1])), seed) for seed, at in enumerate(addresses)]
+        networks = [Network((at.split(":")[0], int(at.split(":")[1])), seed, self) for seed, at in enumerate(addresses)]
         paths = [network.address for network in networks]
         vehicle = Program(str(HERE.parent / "examples" / "telemetry.py"), name("car"), home, "120", name("data"), *paths)
         self.addCleanup(vehicle.end)

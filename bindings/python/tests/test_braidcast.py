@@ -1,11 +1,14 @@
-"""Run by `make python-test` with the built wheel in an environment of its own. Needs pandas, else nothing:
-python -m unittest."""
+"""Sockets and the lab. Run by `make test` with the Python that is there (package.rs), and by `make python-test` with
+the wheel in an environment of its own, which has pandas."""
 
 import array
+import importlib.util
 import os
 import pathlib
 import select
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -54,6 +57,17 @@ def wait(socket, kind):
             return event
         assert event.kind != "closed", event
     raise AssertionError(f"no {kind}")
+
+
+def documented(front_end):
+    """What docs/architecture.md says that this one runs with; crates/testing/src/front_ends.rs reads it too."""
+    text = (EXAMPLES.parents[2] / "docs" / "architecture.md").read_text()
+    _, section = text.split("\n### What front ends run\n")
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    (row,) = (row for row in rows if f"`{front_end}`" in row[0].strip().split(", "))
+    values = {"none": None, "yes": True, "no": False}
+    cells = [cell.strip().strip("`") for cell in row[1:]]
+    return dict(zip(("scheduler", "congestion", "queue", "reinject", "fec"), (values.get(it, it) for it in cells)))
 
 
 class Sockets(unittest.TestCase):
@@ -182,6 +196,69 @@ class Sockets(unittest.TestCase):
                 braidcast.Socket(**wrong)
         braidcast.Socket(fec="tetrys:10,9,200", scheduler="earliest-delivery", queue="in-time").close(0)
 
+    def test_it_runs_as_documented(self):
+        with braidcast.Socket() as it:
+            self.assertEqual(it.transport, documented("braidcast.Socket"))
+        changed = braidcast.Socket(fec="tetrys:10,9,200", scheduler="earliest-delivery", queue="in-time", profile="voice")
+        expected = {"scheduler": "earliest-delivery", "queue": "in-time", "reinject": True, "fec": "tetrys:10,9,200"}
+        self.assertEqual(changed.transport, {"congestion": "veno", **expected})
+
+    def test_limits_are_kept(self):
+        server = braidcast.Socket(plain=True, buffers=(200_000, 100_000), max_connections=2)
+        address = server.bind("127.0.0.1:0")
+        server.listen()
+        client = braidcast.Socket(plain=True, max_message=1000)
+        connection = client.connect([address])
+        client.send(connection, bytes(1000))
+        with self.assertRaisesRegex(braidcast.Error, "1000"):
+            client.send(connection, bytes(1001))
+        while not (event := server.poll(0.01)) or event.kind != "readable":
+            client.poll(0.01)
+        # The longest message fits the smaller buffer.
+        server.send(event.connection, bytes(100_000))
+        with self.assertRaisesRegex(braidcast.Error, "100000"):
+            server.send(event.connection, bytes(100_001))
+        with self.assertRaisesRegex(braidcast.Error, "max_message"):
+            braidcast.Socket(plain=True, buffers=(200_000, 100_000), max_message=100_001)
+        nobody = braidcast.Socket(plain=True, max_connections=0)
+        address = nobody.bind("127.0.0.1:0")
+        nobody.listen()
+        client.connect([address])
+        while not (event := client.poll(0.01)) or event.kind != "closed":
+            nobody.poll(0.01)
+        self.assertEqual(nobody.connections(), [])
+
+    def test_sockets_of_ones_own_are_used_and_others_prepared(self):
+        server, client = braidcast.Socket(plain=True), braidcast.Socket(plain=True)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind(("127.0.0.1", 0))
+            address = server.adopt(own)
+            self.assertEqual(address, "127.0.0.1:%d" % own.getsockname()[1])
+        server.listen()
+        opened = []
+        client.on_open(lambda descriptor: opened.append(os.fstat(descriptor)))
+        connection = client.connect([address])
+        client.send(connection, b"to a socket of its own")
+        while not (event := server.poll(0.01)) or event.kind != "readable":
+            client.poll(0.01)
+        self.assertEqual(server.recv(event.connection), b"to a socket of its own")
+        self.assertEqual([stat.S_ISSOCK(it.st_mode) for it in opened], [True])
+
+        def refuse(descriptor):
+            raise PermissionError("not with this one")
+
+        client.on_open(refuse)
+        with self.assertRaisesRegex(braidcast.Error, "not with this one"):
+            client.connect([address])
+        client.on_open(None)
+        client.connect([address])
+        with open(os.devnull) as file, self.assertRaisesRegex(braidcast.Error, "non-socket"):
+            server.adopt(file)
+        with self.assertRaises(braidcast.Misuse):
+            server.adopt(-1)
+        with self.assertRaises(braidcast.SystemFailure):
+            server.adopt(1 << 20)
+
     def test_a_thread_sends_while_another_one_waits(self):
         server, client, connection = self.pair()
         thread = threading.Thread(target=lambda: [None for _ in iter(client.poll, None)])
@@ -231,11 +308,12 @@ class Sockets(unittest.TestCase):
 
     def test_a_block_closes_in_good_order_or_aborts(self):
         server, client, connection = self.pair()
-        thread = threading.Thread(target=lambda: [server.poll(0.2) for _ in range(30)])
+        thread = threading.Thread(target=lambda: [None for _ in iter(server.poll, None)])
         thread.start()
         with client:
             client.send(connection, b"x" * 100_000)
         self.assertEqual(client.connections(), [])
+        server.interrupt()
         self.assertEqual(len(server.recv(connection)), 100_000)
         thread.join()
         server, client, connection = self.pair()
@@ -299,7 +377,11 @@ class Sockets(unittest.TestCase):
         self.assertLess(time.monotonic() - start, 10)
 
 
+has_pandas = unittest.skipUnless(importlib.util.find_spec("pandas"), "make python-test has pandas")
+
+
 class Lab(unittest.TestCase):
+    @has_pandas
     def test_results_become_pandas(self):
         results = braidcast.run("two-links.toml", text=LINKS)
         frame = results.to_pandas()
@@ -313,6 +395,7 @@ class Lab(unittest.TestCase):
         one = runs[(runs.metric == "goodput") & (runs.variant == "both") & (runs.loss == "3%")]
         self.assertAlmostEqual(one.value.mean(), goodput["both", "3%"], places=6)
 
+    @has_pandas
     def test_seeds_apart_and_together_are_the_same(self):
         together = braidcast.run("two-links.toml", text=LINKS, runs=3).to_pandas()
         apart = braidcast.concat(braidcast.run("two-links.toml", text=LINKS, runs=1, seed=seed) for seed in (1, 2, 3))

@@ -1,4 +1,4 @@
-"""Live media. Run by `make python-test`."""
+"""Live media. Run by `make test` and `make python-test`."""
 
 import asyncio
 import itertools
@@ -14,6 +14,7 @@ import unittest
 import braidcast
 from braidcast import media
 from test_aio import Network, Program
+from test_braidcast import documented
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIP = HERE.parents[2] / "crates" / "media" / "tests" / "clips" / "h264.ts"
@@ -30,6 +31,10 @@ def wait(end, kind):
 
 
 class Media(unittest.TestCase):
+    def test_it_runs_as_documented(self):
+        with media.Sender(["127.0.0.1:9"]) as sender:
+            self.assertEqual(sender.transport, documented("media.Sender"))
+
     def test_units_come_out_as_they_went_in(self):
         with media.Receiver(["127.0.0.1:0"] * 2, key=KEY, units=True, names=["door"]) as receiver:
             sender = media.Sender(receiver.addresses, key=KEY, name="door", latency=3)
@@ -73,7 +78,7 @@ class Media(unittest.TestCase):
             return program, program.wait_for(lambda line: line.startswith("listening at ") and line.split()[2:])
 
         first, addresses = screen("127.0.0.1:0", "127.0.0.1:0")
-        networks = [Network((at.split(":")[0], int(at.split(":")[1])), seed) for seed, at in enumerate(addresses)]
+        networks = [Network((at.split(":")[0], int(at.split(":")[1])), seed, self) for seed, at in enumerate(addresses)]
         sender = media.Sender([it.address for it in networks], identity=identities[1], authorized=[screen_key],
                               name="door", latency=1.0)
         self.addCleanup(sender.close)
@@ -99,6 +104,8 @@ class Media(unittest.TestCase):
         first.process.wait()
         second, _ = screen(*addresses)
         film(lambda: [kind for kind, _ in seen].count("connected") == 2)
+        lost = [kind for kind, _ in seen].index("lost")
+        film(lambda: ("path up", networks[0].address) in seen[lost:])
         networks[0].alive = False
         film(lambda: ("path down", networks[0].address) in seen)
         film(frames=40)
@@ -128,7 +135,7 @@ class Media(unittest.TestCase):
     def test_events_come_on_asyncios_loop(self):
         async def run():
             receiver = media.Receiver(["127.0.0.1:0"], key=KEY)
-            sender = media.Sender(receiver.addresses, key=KEY, latency=5)
+            sender = media.Sender(receiver.addresses, key=KEY, latency=3)
             data = CLIP.read_bytes()
             came = b""
             async for event in media.events(sender):

@@ -137,8 +137,8 @@ impl MediaSenderBuilder {
         options.skip_tsns = true;
         let (now, port, rng) = (wire.driver.now(), options.local_port, Rng::from_entropy(entropy()?));
         let sender = match &bound[..] {
-            [] => Sender::new(now, options, rng, port, &wire.routes())?,
-            _ => Sender::listen(now, options, rng).map_err(braidcast_session::StartError::from)?,
+            [] => Sender::new(now, options.clone(), rng, port, &wire.routes())?,
+            _ => Sender::listen(now, options.clone(), rng).map_err(braidcast_session::StartError::from)?,
         };
         let port = Arc::new(Port::new(&mut wire.driver)?);
         warnings.into_iter().for_each(|words| port.report(SenderEvent::Warning(words)));
@@ -146,7 +146,7 @@ impl MediaSenderBuilder {
         let sending = Sending::new(Arc::clone(&port), wire, sender, Arc::clone(&report));
         let thread = port.run("braidcast-send", move || sending.run())?;
         let feed = Mutex::default();
-        Ok(MediaSender(Arc::new(Inner { port, secured, bound, feed, report, thread: Some(thread) })))
+        Ok(MediaSender(Arc::new(Inner { port, options, secured, bound, feed, report, thread: Some(thread) })))
     }
 }
 
@@ -161,6 +161,7 @@ struct Feed {
 #[derive(Debug)]
 struct Inner {
     port: Arc<Port<Order, SenderEvent>>,
+    options: SenderOptions,
     secured: Secured,
     bound: Vec<SocketAddr>,
     feed: Mutex<Feed>,
@@ -195,6 +196,12 @@ impl MediaSender {
     /// How to send.
     pub fn builder() -> MediaSenderBuilder {
         MediaSenderBuilder { protection: Protection::default(), options: SenderOptions::default() }
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn options(&self) -> &SenderOptions {
+        &self.0.options
     }
 
     /// The addresses that it [listens](MediaSenderBuilder::listen) at; none if it calls.
@@ -342,5 +349,18 @@ impl MediaSender {
 impl AsFd for MediaSender {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.port.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_testing::assert_runs_as_documented;
+
+    #[test]
+    fn a_sender_runs_as_documented() {
+        let sender = MediaSender::builder().call(&["127.0.0.1:9".parse().unwrap()]).unwrap();
+        let options = sender.options();
+        assert_runs_as_documented!("`MediaSender`", options.transport(), options.redundancy);
     }
 }

@@ -107,12 +107,16 @@ impl SocketBuilder {
     }
 
     /// Bytes of messages that each connection holds at most, to be sent and to be received, 1500
-    /// bytes to 1 GiB. Default 4 MiB each.
+    /// bytes to 1 GiB. Default 4 MiB each. The longest message becomes as short as the smaller one.
     pub fn buffers(self, send: usize, receive: usize) -> Self {
-        self.options(|it| (it.limits.send_buffer, it.limits.receive_buffer) = (send, receive))
+        self.options(|it| {
+            (it.limits.send_buffer, it.limits.receive_buffer) = (send, receive);
+            it.limits.max_message = it.limits.max_message.min(send).min(receive);
+        })
     }
 
-    /// Bytes of the longest message, at most as many as each buffer has. Default 2 MiB.
+    /// Bytes of the longest message, at most as many as each buffer has: call it after
+    /// [`buffers`](Self::buffers). Default 2 MiB.
     pub fn max_message(self, bytes: usize) -> Self {
         self.options(|it| it.limits.max_message = bytes)
     }
@@ -139,5 +143,26 @@ impl SocketBuilder {
         let mut socket = Socket::with_options(self.options.with(|it| it.security = secured.options()))?;
         socket.is_secured(secured);
         Ok(socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_testing::assert_runs_as_documented;
+
+    #[test]
+    fn a_socket_runs_as_documented() {
+        assert_runs_as_documented!("`Options::live()`", Options::live(), "none");
+        let sockets = [
+            Socket::new(&Protection::Plain),
+            Socket::builder().build(),
+            Socket::builder().profile(Profile::Live).build(),
+        ];
+        for socket in sockets.map(Result::unwrap) {
+            let options = socket.options();
+            let redundancy = options.redundancy.fec.map_or_else(|| "none".to_owned(), |it| it.to_string());
+            assert_runs_as_documented!("`Socket`", options, redundancy);
+        }
     }
 }

@@ -454,3 +454,5 @@ fn recv(association: &mut Association, now: Instant, buf: &mut Vec<u8>) -> Optio
 
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod priority;

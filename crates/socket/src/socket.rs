@@ -90,6 +90,11 @@ impl Socket {
         })
     }
 
+    /// The transport's options that it was made with.
+    pub fn options(&self) -> &Options {
+        self.hub.endpoint.options()
+    }
+
     /// It was made with this protection.
     pub(crate) fn is_secured(&mut self, secured: Secured) {
         self.warnings.add(secured.warning().map(str::to_owned));

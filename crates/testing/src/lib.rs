@@ -2,6 +2,8 @@
 //! `braidcast_sim::testing`.
 
 mod counting;
+/// What front ends run, beside what is documented.
+pub mod front_ends;
 mod known;
 mod numbers;
 /// What other implementations were met, for the summary of `make test`.

@@ -10,6 +10,9 @@
 //! of the pipeline in gstreamer-rs, those of the threads in [`thread`].
 
 mod failure;
+#[cfg(test)]
+#[path = "../../../crates/testing/src/front_ends.rs"]
+pub mod front_ends;
 mod hub;
 mod places;
 mod properties;

@@ -44,6 +44,22 @@ pub(crate) struct Settings {
     pub(crate) give_up: Option<Duration>,
 }
 
+impl Settings {
+    /// The session that they describe.
+    pub(crate) fn session(&self) -> SenderOptions {
+        SenderOptions::default().with(|it| {
+            it.latency = self.latency;
+            it.redundancy = self.redundancy;
+            it.scheduler = self.scheduler;
+            it.give_up = self.give_up;
+            it.security = self.security.options.clone();
+            it.skip_tsns = true;
+            it.name = self.name.clone();
+            it.encoder = self.encoder;
+        })
+    }
+}
+
 /// What an encoder may make.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Suggestion {
@@ -233,22 +249,13 @@ impl Worker {
         let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
         shared.bell.wake(&mut driver)?;
         let wanted = settings.links.clone();
+        let options = settings.session();
         let opened = Links::open_now(settings.links, Carrier::Udp, &mut driver);
         let (links, warnings) = opened.map_err(|error| cannot_open(&error))?;
         warnings.into_iter().for_each(|words| tell(Said::Note(words)));
         for via in links.missing() {
             tell(Said::Note(format!("there is no {via} now; it joins when it appears")));
         }
-        let options = SenderOptions::default().with(|it| {
-            it.latency = settings.latency;
-            it.redundancy = settings.redundancy;
-            it.scheduler = settings.scheduler;
-            it.give_up = settings.give_up;
-            it.security = settings.security.options.clone();
-            it.skip_tsns = true;
-            it.name = settings.name;
-            it.encoder = settings.encoder;
-        });
         let seed = entropy().map_err(|error| Failure::broken(&error))?;
         let (now, port) = (driver.now(), options.local_port);
         let sender = Sender::new(now, options, Rng::from_entropy(seed), port, &links.routes());

@@ -155,6 +155,11 @@ impl Endpoint {
         })
     }
 
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Accepts associations from now on.
     pub const fn listen(&mut self) {
         self.listening = true;

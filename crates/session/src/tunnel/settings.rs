@@ -47,7 +47,7 @@ pub struct SctpOptions {
     pub redundancy: Redundancy,
     /// Which path the next packet takes. Default: lowest delay.
     pub scheduler: SchedulerKind,
-    /// How much each path may carry. Default Veno, as in [`SenderOptions`](crate::SenderOptions).
+    /// How much each path may carry. Default Veno, as in `Options::live()`.
     pub congestion: Algorithm,
     /// Protection of all that goes and comes. Default: none.
     pub security: Option<SecurityOptions>,
@@ -73,7 +73,7 @@ impl SctpOptions {
     const BUFFER: usize = 1 << 20;
 
     /// SCTP as such a tunnel has it.
-    pub(super) fn transport(&self, settings: &Settings) -> braidcast_sctp::Options {
+    pub fn transport(&self, settings: &Settings) -> braidcast_sctp::Options {
         let mut it = braidcast_sctp::Options::live();
         it.local_port = Self::PORT;
         it.security = self.security.clone();

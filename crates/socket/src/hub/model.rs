@@ -26,12 +26,12 @@ const SERVER: usize = 0;
 const NODES: usize = 3;
 const LINKS: usize = 2;
 
-fn ms(n: u64) -> Duration {
+pub(super) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
 /// A process with a socket, or none while it is dead.
-struct Process(Option<Hub>);
+pub(super) struct Process(pub(super) Option<Hub>);
 
 impl Machine for Process {
     type Event = ();

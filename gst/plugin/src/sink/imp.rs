@@ -423,3 +423,16 @@ impl URIHandlerImpl for Sink {
         uri::set(&*self.obj(), "to", text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assert_runs_as_documented;
+
+    #[test]
+    fn a_sink_runs_as_documented() {
+        let properties = Properties { to: "192.0.2.1:9000".into(), ..Properties::default() };
+        let session = properties.settings().map_err(|failure| format!("{failure:?}")).unwrap().session();
+        assert_runs_as_documented!("`braidcastsink`", session.transport(), session.redundancy);
+    }
+}

@@ -1,5 +1,6 @@
 //! `braidcast send`: a stream over one or several networks.
 
+mod asked;
 mod intake;
 mod past;
 mod quality;
@@ -25,11 +26,12 @@ use crate::out::live::Live;
 use crate::out::session::{self, End};
 use crate::out::units;
 use crate::process;
+use asked::asked;
 use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Driver, Wake};
 use braidcast_media::Kind;
 use braidcast_sctp::CloseReason;
-use braidcast_session::{Event, Farewell, PathReport, Sender, SenderOptions};
+use braidcast_session::{Event, Farewell, PathReport, Sender};
 use intake::Intake;
 use past::Past;
 use quality::Target;
@@ -180,30 +182,10 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         rates.add_encoder(told);
     }
     process::drop_privileges()?;
-    let defaults = if reliable { SenderOptions::reliable() } else { SenderOptions::default() };
-    let options = defaults.with(|it| {
-        it.latency = args.latency;
-        it.redundancy = args.fec.unwrap_or(it.redundancy);
-        it.queue = args.queue.0;
-        it.scheduler = args.scheduler.unwrap_or(it.scheduler);
-        it.selection = args.path.and_then(OnePath::selection);
-        it.concurrent = args.path.is_none();
-        it.hysteresis = args.hysteresis;
-        it.time_guard = args.time_guard;
-        it.probe_interval = args.probe_interval;
-        it.quick_failover = args.quick_failover.0;
-        it.switchover = args.switchover.0;
-        it.path_max_retrans = args.path_max_retrans;
-        it.retransmission = args.retransmission;
-        it.congestion = args.cc.unwrap_or(it.congestion);
-        it.give_up = args.give_up.0;
-        it.end_with_receiver = args.end_with_receiver;
+    let options = asked(args, reliable).with(|it| {
         it.security = security.options.clone();
-        it.skip_tsns = true;
         it.identity = source.identity().filter(|_| reliable);
         it.size = source.size().filter(|_| reliable);
-        it.name = args.name.clone().unwrap_or_default();
-        it.encoder = args.rates.range();
         it.events = watch.tracer();
     });
     let resumable = options.identity.is_some();

@@ -25,7 +25,6 @@ use crate::process;
 use braidcast_core::{Dials, Instant, Machine, NotJoined, Route, SocketId};
 use braidcast_dccp::{Options, Wanted};
 use braidcast_driver::{Bind, Carrier, Driver, LinkChange, SocketPool, Wake};
-use braidcast_session::Redundancy;
 use braidcast_session::tunnel::{Farewell, LinkId, SctpOptions, Settings, Tunnel, TunnelEvent};
 use clients::Clients;
 use figures::Meter;
@@ -232,13 +231,7 @@ impl Work {
                 Tunnel::new(options, rng, settings, forwards)?
             }
             Over::Sctp => {
-                let usual = SctpOptions::default();
-                let sctp = SctpOptions {
-                    redundancy: args.fec.unwrap_or(Redundancy::None),
-                    scheduler: args.scheduler.unwrap_or(usual.scheduler),
-                    congestion: args.cc.unwrap_or(usual.congestion),
-                    security: security.options.clone(),
-                };
+                let sctp = SctpOptions { security: security.options.clone(), ..options::over_sctp(args) };
                 Tunnel::over_sctp(&sctp, rng, settings, forwards)?
             }
         };

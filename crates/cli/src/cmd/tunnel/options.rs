@@ -6,7 +6,7 @@ use crate::args::values::Over;
 use crate::cmd::dccp::{IPV6_AND_UDP, is_rate_based};
 use crate::failure::{Failure, Outcome};
 use braidcast_dccp::{Options, ReorderOptions};
-use braidcast_session::tunnel::Class;
+use braidcast_session::tunnel::{Class, SctpOptions};
 use std::time::Duration;
 
 /// Time of unanswered requests after which an end that calls begins anew, with pauses that are short again.
@@ -47,6 +47,17 @@ pub(super) fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
     options.max_packet = usize::from(args.mtu) - IPV6_AND_UDP;
     options.request_timeout = CONNECT_TIMEOUT;
     Ok(options)
+}
+
+/// What SCTP is told.
+pub(super) fn over_sctp(args: &TunnelEndArgs) -> SctpOptions {
+    let usual = SctpOptions::default();
+    SctpOptions {
+        redundancy: args.fec.unwrap_or(usual.redundancy),
+        scheduler: args.scheduler.unwrap_or(usual.scheduler),
+        congestion: args.cc.unwrap_or(usual.congestion),
+        security: None,
+    }
 }
 
 /// Flags of one protocol say nothing of the other.
@@ -94,5 +105,25 @@ pub(super) fn check_deadlines(args: &TunnelEndArgs) -> Outcome {
             "give the port of an application at this end",
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command, TunnelCommand};
+    use braidcast_session::tunnel::Settings;
+    use braidcast_testing::assert_runs_as_documented;
+    use clap::Parser;
+
+    #[test]
+    fn a_tunnel_over_sctp_runs_as_documented() {
+        let line = "braidcast tunnel client --over sctp --to 192.0.2.1:9000 --listen 5004";
+        let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+        let Command::Tunnel(args) = cli.command else { panic!("it is `tunnel`") };
+        let TunnelCommand::Client(client) = args.command else { panic!("it is a client") };
+        let options = over_sctp(&client.ends);
+        let settings = Settings { queue: client.ends.queue, ..Settings::default() };
+        assert_runs_as_documented!("`tunnel --over sctp`", options.transport(&settings), options.redundancy);
     }
 }
