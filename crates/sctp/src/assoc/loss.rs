@@ -84,6 +84,7 @@ impl Open {
         if self.release_held(now, index) {
             return;
         }
+        let probe = self.ledger.probes_window();
         self.doubt_ect(index);
         let coupled = self.coupled(index);
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
@@ -100,7 +101,8 @@ impl Open {
             ledger.withdraw_gap_acks(books, prospect);
         }
         self.unheld_packet = self.lose_all(now, index, LossCause::Timeout) > 0;
-        self.path_failed(index);
+        // What probes a shut window is dropped by a peer that is there (RFC 9260 §6.1 A): a heartbeat says if it is.
+        if probe { self.paths[index].ask(now) } else { self.path_failed(index) }
     }
 
     /// The path `index` answers again: what was sent over it before what it answers is lost, and

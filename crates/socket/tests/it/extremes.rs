@@ -167,3 +167,39 @@ fn one_address_of_both_families_serves_both() {
     }
     assert_eq!(server.join().unwrap(), (2, CloseReason::Shutdown));
 }
+
+/// A message of a byte takes room for its place in the order, too. The path is no worse for it that nobody reads.
+#[test]
+fn a_receiver_that_reads_nothing_keeps_no_more_than_its_buffer() {
+    let buffer = Options::live().limits.receive_buffer;
+    let mut server = Socket::new(&Protection::Plain).unwrap();
+    let at = server.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    server.listen();
+    let before = Counting::bytes();
+    let client = std::thread::spawn(move || {
+        let (mut client, connection) = connect(at);
+        let mut sent = 0;
+        loop {
+            match client.send(connection, &[1], &SendOptions::new()) {
+                Ok(()) => sent += 1,
+                Err(Error::Send(SendError::BufferFull { .. })) => {
+                    match client.poll(Some(Duration::from_secs(3))).unwrap() {
+                        Some((_, event @ (Event::PathDown { .. } | Event::Closed { .. }))) => {
+                            panic!("{event:?} while the window is shut")
+                        }
+                        Some(_) => {}
+                        // Both buffers are full.
+                        None => return sent,
+                    }
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    while !client.is_finished() {
+        let _nothing_is_read = server.poll(Some(Duration::from_millis(50))).unwrap();
+    }
+    let kept = Counting::bytes() - before;
+    let sent = client.join().unwrap();
+    assert!(sent > 10_000 && kept < 2 * buffer as isize, "{sent} messages, {kept} bytes kept of a buffer of {buffer}");
+}
