@@ -272,7 +272,7 @@ impl Open {
         let path = &self.paths[index];
         let listed = self.peer_addresses.contains(path.route().remote.ip());
         let ours = !path.is_unproved_hearsay() && (self.initiator || (!path.is_usable() && !listed));
-        let failing = ours && path.errors() >= 1;
+        let failing = ours && path.errors() >= 2;
         if failing && self.may_reconfigure() && matches!(self.state, State::Established) {
             self.queue_join(now, index);
             self.next_request(now);
