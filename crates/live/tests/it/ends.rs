@@ -86,6 +86,8 @@ fn a_receiver_that_is_dropped_says_so_and_another_one_goes_on() {
     let sender = MediaSender::builder().key(KEY).latency(Duration::from_secs(3)).call(&[Path::to(at)]).unwrap();
     let audio = sender.add_track(Coding::Opus { channels: 1 }).unwrap();
     wait_sender(&sender, |event| (*event == SenderEvent::Connected).then_some(()));
+    // The sender may know of it first, and who is not known yet is told nothing.
+    wait_receiver(&receiver, |event| matches!(event, ReceiverEvent::Connected { .. }).then_some(()));
     drop(receiver);
     let reason = wait_sender(&sender, |event| match event {
         SenderEvent::Lost { reason } => Some(reason.clone()),
