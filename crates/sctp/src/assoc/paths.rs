@@ -34,6 +34,10 @@ impl Open {
         }
         if answer.revived {
             self.ledger.copy_urgent(&self.queue, index);
+            // What no path answered went over paths that lead nowhere; the peer waits for its timer else.
+            if self.paths.enumerate().all(|(other, path)| other == index || path.has_failed()) {
+                self.ack.repeat(now);
+            }
         }
         answer.revived
     }

@@ -120,6 +120,13 @@ impl AckTimer {
         self.deadline = Some(now);
     }
 
+    /// The last SACK may be lost: once more, if there was one.
+    pub(crate) fn repeat(&mut self, now: Instant) {
+        if self.started {
+            self.demand(now);
+        }
+    }
+
     /// Returns `true` if the SACK must go out by `now`.
     pub(crate) fn due(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
