@@ -269,10 +269,11 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             let is_over = || group.zip(of_group(&entry.tag)).is_some_and(|(group, frame)| group.is_over(frame));
             let is_near = || self.load.is_excessive() && group.is_some_and(|group| group.is_next_near(outlook.now));
             let in_the_way = || level > INTRA && group.is_some_and(|group| group.needs_room(outlook));
-            let of_use = !(entry.cut || entry.hopeless && (is_over() || is_near()) || in_the_way());
+            let lean = self.first.is_needed();
+            let left_out = lean && level > 0;
+            let of_use = !(left_out || entry.cut || entry.hopeless && (is_over() || is_near()) || in_the_way());
+            let share = if lean { LEAN } else { kept_at(level) };
             let lasts = entry.tag.expiry.is_none();
-            let of_use = of_use && (level == 0 || !self.first.is_needed());
-            let share = if self.first.is_needed() { LEAN } else { kept_at(level) };
             if lasts || of_use && Self::in_time(&entry.tag, 0, share, outlook) {
                 place += 1;
             } else {

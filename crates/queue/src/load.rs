@@ -43,7 +43,7 @@ impl Load {
         }
     }
 
-    /// How much of what comes in the path carries: 0.5 is half of it. Infinite until both are known.
+    /// How much of what comes in the path carries: 0.5 is half of it. No number before it was once too much.
     pub(crate) fn carried(&self) -> f64 {
         self.rate / self.load
     }

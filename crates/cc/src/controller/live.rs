@@ -32,7 +32,7 @@ const UNSTEADY: f64 = 1.7;
 /// Shortest span over which the highest rate is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
 /// A path is slow if four packets stand in its queue for this multiple of the bound: of 1,472 bytes, and a bound of
-/// 60 ms, below 131 kbit/s. A window of four costs the sound of a stream half of its time there.
+/// 60 ms, below 131 kbit/s. A window of four costs the audio of a stream half of its time there.
 const SLOW: u32 = 6;
 /// A larger share of lost packets than this is high. If the loss exceeds the loss at low load by as
 /// much, a short queue overflows.

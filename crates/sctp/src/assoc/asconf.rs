@@ -297,9 +297,8 @@ impl Open {
         self.reconfiguration.primary = self.reconfiguration.primary.filter(|&id| paths.by_id(id).is_some());
         let carrier = self.reconfiguration.carrier.and_then(|id| paths.by_id(id));
         let carried = carrier.is_some();
-        let failing = |index| matches!(paths[index].state(), PathState::PotentiallyFailed | PathState::Inactive);
         // What went before was not answered in time, or over a path that does not answer: who joins waits for neither.
-        let unanswered = self.reconfiguration.attempts > 1 || carrier.is_some_and(failing);
+        let unanswered = self.reconfiguration.attempts > 1 || carrier.is_some_and(|index| paths[index].has_failed());
         let urgent = (stranded || unanswered) && !self.reconfiguration.joins.is_empty();
         if !self.reconfiguration.requests.is_empty() && carried && !urgent {
             return;

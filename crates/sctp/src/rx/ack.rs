@@ -228,6 +228,18 @@ mod tests {
     }
 
     #[test]
+    fn only_what_went_out_is_repeated() {
+        let now = Instant::from_millis(10);
+        let mut timer = AckTimer::new(AckPolicy::default());
+        timer.repeat(now);
+        assert!(!timer.pending(), "there is nothing to acknowledge");
+        let mut timer = running(AckPolicy::default());
+        assert!(!timer.pending());
+        timer.repeat(now);
+        assert!(timer.due(now));
+    }
+
+    #[test]
     fn every_second_packet_is_acknowledged_over_its_path() {
         let mut timer = running(AckPolicy::default());
         let now = Instant::from_millis(10);
