@@ -116,6 +116,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "half a million draws take an hour")]
     fn draws_have_their_means() {
         let mut rng = Rng::from_seed(1);
         let n = 100_000;
