@@ -13,9 +13,14 @@ mod out;
 mod args;
 mod cmd;
 mod config;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod failure;
 #[cfg(target_os = "linux")]
 mod process;
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere as process;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
 //! The places where a command listens.
 
 use super::values::not_a_port;
+#[cfg(target_os = "linux")]
 use braidcast_driver::Bind;
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,6 +22,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// A UDP socket there.
+    #[cfg(target_os = "linux")]
     pub(crate) fn bind(&self) -> Bind {
         Bind::default().with(|it| (it.addr, it.port, it.device) = (self.addr, self.port, self.zone.clone()))
     }

@@ -6,6 +6,7 @@ mod generate;
 mod interrupt;
 mod lab;
 mod resolve;
+#[cfg(target_os = "linux")]
 mod rtmp;
 mod viz;
 
@@ -25,6 +26,7 @@ mod doctor;
 mod encode;
 #[cfg(target_os = "linux")]
 mod ends;
+#[cfg(target_os = "linux")]
 mod fifo;
 #[cfg(target_os = "linux")]
 mod key;
