@@ -1,6 +1,7 @@
 //! Congestion control that several transports share. Each piece belongs to one path, holds no I/O and knows no
 //! packet format: it is told what was sent, acknowledged or lost, and when.
 
+mod backlog;
 mod capacity;
 mod controller;
 mod coupled;
@@ -14,6 +15,7 @@ mod rate_sampler;
 mod rtt;
 pub mod tfrc;
 
+pub use backlog::Backlog;
 pub use capacity::Capacity;
 pub use controller::{
     Acked, Algorithm, Conditions, Controller, Counting, LossBasis, Policing, Setup, Signal, Standard, shows_congestion,

@@ -69,6 +69,9 @@ pub struct Waiting {
     pub head: usize,
     /// When the first that waits becomes useless to the receiver; `None` for never.
     pub deadline: Option<Instant>,
+    /// When it is to be there: a frame that others need is of use for a moment longer than it is shown on time.
+    /// `None`: at its deadline.
+    pub due: Option<Instant>,
     /// How important the first that waits is, as the send queues number it: 0 is the most important.
     pub priority: u8,
     /// What is to go was lost before: all that came after it may wait for it at the receiver.

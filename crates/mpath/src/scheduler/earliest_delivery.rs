@@ -16,7 +16,7 @@ const MARGIN: Duration = Duration::from_millis(10);
 /// path that is full, if all that waits would be through over that one sooner (earliest completion
 /// first: Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous
 /// Paths", CoNEXT 2017, §4), or in time while this one loses packets, or if the rest of the message
-/// would be late over this path and in time over that one.
+/// would be shown late over this path and in time over that one (decision 40).
 #[derive(Debug)]
 pub(super) struct EarliestDelivery;
 
@@ -68,11 +68,11 @@ impl EarliestDelivery {
             && Self::is_through(other, view.waiting.bytes, deadline.since(view.now) / 2)
     }
 
-    /// Returns `true` if the rest of the message, sent over `path`, would be late, but not all of it over
+    /// Returns `true` if the rest of the message, sent over `path`, would be shown late, but not all of it over
     /// `other`: the end of a large frame belongs to the quicker path.
     fn is_late(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
-        let Some(deadline) = view.waiting.deadline else { return false };
-        view.now + Self::delay(path) >= deadline && Self::is_through(other, view.waiting.head, deadline.since(view.now))
+        let Some(due) = view.waiting.due.or(view.waiting.deadline) else { return false };
+        view.now + Self::delay(path) >= due && Self::is_through(other, view.waiting.head, due.since(view.now))
     }
 }
 

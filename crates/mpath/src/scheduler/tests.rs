@@ -123,15 +123,17 @@ fn the_end_of_a_frame_goes_over_the_path_that_brings_it_in_time() {
     let mut scheduler = SchedulerKind::EarliestDelivery.scheduler();
     let quick = PathView { active: true, rate: Some(1e6), ..path(false, Some(20)) };
     let slow = PathView { active: true, rate: Some(1e6), ..path(true, Some(300)) };
-    let mut pick = |quick, head, deadline| {
-        let deadline = Some(Instant::from_millis(deadline));
+    let mut pick = |head, deadline, due: Option<u64>| {
+        let (deadline, due) = (Some(Instant::from_millis(deadline)), due.map(Instant::from_millis));
         // Far more waits behind it.
-        let waiting = Waiting { bytes: 500_000, head, deadline, ..Waiting::default() };
+        let waiting = Waiting { bytes: 500_000, head, deadline, due, ..Waiting::default() };
         scheduler.pick(&View { now: Instant::ZERO, paths: &[quick, slow], waiting })
     };
-    assert_eq!(pick(quick, 30_000, 160), Some(1), "there after 150 ms");
-    assert_eq!(pick(quick, 30_000, 140), None, "there after 40 ms over the quick one");
-    assert_eq!(pick(quick, 200_000, 140), Some(1), "late over both");
+    assert_eq!(pick(30_000, 160, None), Some(1), "there after 150 ms");
+    assert_eq!(pick(30_000, 140, None), None, "there after 40 ms over the quick one");
+    assert_eq!(pick(200_000, 140, None), Some(1), "late over both");
+    assert_eq!(pick(30_000, 190, Some(140)), None, "of use for 50 ms more, but shown late");
+    assert_eq!(pick(30_000, 190, Some(160)), Some(1));
 }
 
 /// What should have been answered and was not may be gone: the path is expected to go on as it does.

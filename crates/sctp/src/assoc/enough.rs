@@ -46,6 +46,12 @@ pub(super) struct Spared {
 }
 
 impl Open {
+    /// Returns `true` if what stands in the paths' queues is forecast, for a queue that leaves out in time what is too
+    /// much. Without one all of it goes somewhere.
+    pub(super) fn forecasts_queues(&self) -> bool {
+        self.queue.front().is_some_and(crate::tx::Front::tells_needs)
+    }
+
     /// Paths are spared where a queue can tell what it needs of them, and the scheduler leaves that
     /// open: those of papers use all paths, whatever comes of it.
     fn may_spare(&self) -> bool {
@@ -83,7 +89,7 @@ impl Open {
         let mut count = 0;
         let active = views.iter().enumerate().filter(|(_, view)| view.active);
         for (curve, (place, view)) in curves.iter_mut().zip(active) {
-            *curve = self.curve(PathIndex::new(place), view);
+            *curve = self.curve(now, PathIndex::new(place), view);
             count += 1;
         }
         let curves = &mut curves[..count];
@@ -105,7 +111,7 @@ impl Open {
     }
 
     /// What the path `index` still delivers; `None` before that is known, and while it is silent.
-    fn curve(&self, index: PathIndex, view: &PathView) -> Option<Curve> {
+    fn curve(&self, now: Instant, index: PathIndex, view: &PathView) -> Option<Curve> {
         let path = &self.paths[index];
         let rate = path.measured_rate().filter(|rate| *rate > 0.0)?;
         let round_trip = path.shortest_round_trip()?.as_secs_f64();
@@ -114,7 +120,8 @@ impl Open {
         } else {
             (round_trip / 2.0, round_trip)
         };
-        let queue = (view.in_flight as f64 / rate - answer).max(0.0);
+        let counted = if path.is_one_way() { path.time_in_queue(now) } else { None };
+        let queue = counted.map_or_else(|| (view.in_flight as f64 / rate - answer).max(0.0), |it| it.as_secs_f64());
         if view.silent > SILENT + 4 * path.rtt().rttvar() {
             return None;
         }

@@ -13,13 +13,16 @@ impl Open {
     /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
     pub(super) fn fill_views(&self, now: Instant, views: &mut Vec<PathView>) {
         let best = self.paths.best_rank(None);
+        let forecasts = self.forecasts_queues();
         views.clear();
         views.resize_with(self.paths.places(), PathView::default);
         for (index, path) in self.paths.enumerate() {
             let in_flight = self.ledger.in_flight_over(index);
             let active = path.rank().is_some() && path.rank() == best;
             let view = path.view(in_flight, active, active && path.has_room(in_flight));
-            let mean = path.is_measured().then(|| super::choose::one_way_delay(path, in_flight));
+            let forecast = if forecasts { path.forecast_delay(now) } else { None };
+            let delay = || forecast.unwrap_or_else(|| super::choose::one_way_delay(path, in_flight));
+            let mean = path.is_measured().then(delay);
             let forward_delay = mean.map(|mean| Delay { mean, deviation: path.rtt().rttvar() });
             let oldest = self.ledger.sent_over(index).next().map(|(_, _, chunk)| chunk.sent());
             views[index.get()] = PathView { forward_delay, silent: path.silent_for(now, oldest), ..view };
@@ -42,10 +45,14 @@ impl Open {
             Waiting { bytes: self.queue.waiting_bytes(), peer_room: self.ledger.peer_room(), ..Waiting::default() };
         if let Some((key, head)) = self.queue.peek() {
             let message = self.queue.get(key);
-            return Waiting { head, deadline: message.expiry(), priority: message.priority.index() as u8, ..waiting };
+            let priority = message.priority.index() as u8;
+            return Waiting { head, deadline: message.expiry(), due: message.due(), priority, ..waiting };
         }
         match self.queue.front().and_then(|front| front.head()) {
-            Some(tag) => Waiting { head: tag.len, deadline: tag.expiry, priority: tag.priority.get(), ..waiting },
+            Some(tag) => {
+                let (head, priority) = (tag.len, tag.priority.get());
+                Waiting { head, deadline: tag.expiry, due: tag.due(), priority, ..waiting }
+            }
             None => waiting,
         }
     }
@@ -128,7 +135,7 @@ impl Open {
             chunk.map_or(waiting, |chunk| {
                 let message = queue.get(chunk.piece().message);
                 let (deadline, priority) = (message.expiry(), message.priority.index() as u8);
-                Waiting { bytes: chunk.len(), head: chunk.len(), deadline, priority, ..waiting }
+                Waiting { bytes: chunk.len(), head: chunk.len(), deadline, due: None, priority, ..waiting }
             })
         };
         let targets = ledger.repeats().filter_map(|(origin, priority, tsn)| {

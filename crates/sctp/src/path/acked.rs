@@ -230,6 +230,9 @@ impl Path {
         if flight.returned_here || any_return {
             self.queueing.observe(now, rtt);
             self.rtt.observe(rtt);
+            if !self.is_one_way() {
+                self.correct_backlog(now, sent, rtt.saturating_sub(self.queueing.base().unwrap_or(rtt)));
+            }
         } else {
             self.return_delay = flight.return_delay;
             let delay = rtt.saturating_sub(flight.return_delay);
@@ -237,6 +240,7 @@ impl Path {
             let without_queue = delay.saturating_sub(self.queueing.of_last(now));
             self.detour.begin(now, without_queue.max(flight.soonest));
             self.detour.observe(now, delay.max(flight.soonest));
+            self.correct_backlog(now, sent, delay.saturating_sub(self.detour.base().unwrap_or(delay)));
         }
         if order >= self.next_rtt_order && News::measures(samples, flight, answered, self.shares_sacks(now)) {
             self.next_rtt_order = flight.next;

@@ -3,6 +3,7 @@
 
 use super::Path;
 use crate::api::SackPath;
+use braidcast_core::Instant;
 use core::time::Duration;
 
 impl Path {
@@ -46,6 +47,31 @@ impl Path {
             return None;
         }
         Some(self.detour.base()? + self.queue_to_expect())
+    }
+
+    /// The same for what leaves now, behind what was sent a moment ago.
+    pub(crate) fn forecast_delay(&self, now: Instant) -> Option<Duration> {
+        if !self.is_one_way() {
+            return None;
+        }
+        Some(self.detour.base()? + self.time_in_queue(now)?)
+    }
+
+    /// How long what leaves now will stand in the path's queue; `None` where that is not counted.
+    pub(crate) fn time_in_queue(&self, now: Instant) -> Option<Duration> {
+        Some(self.backlog.time(now, self.drain_rate()?))
+    }
+
+    /// Bytes in a second at which the path's queue drains, where what stands in it is counted.
+    pub(super) fn drain_rate(&self) -> Option<f64> {
+        if self.options.sack.path == SackPath::Quickest { self.measured_rate() } else { None }
+    }
+
+    /// What left at `sent` stood in queues for `queued`.
+    pub(super) fn correct_backlog(&mut self, now: Instant, sent: Instant, queued: Duration) {
+        if let Some(rate) = self.drain_rate() {
+            self.backlog.on_acked(now, sent, queued, rate);
+        }
     }
 
     /// The time in queues of the latest round, which smoothing hides, or the usual one if that is longer.

@@ -34,8 +34,8 @@ use crate::wire::Header;
 use crate::wire::chunk::{Data, Redundancy};
 use asked::Asked;
 use braidcast_cc::{
-    Capacity, Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, Policing, QueueingDelay, Rack, RateSampler,
-    RttEstimator, Setup, Siblings, Signal, Standard, shows_congestion,
+    Backlog, Capacity, Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, Policing, QueueingDelay, Rack,
+    RateSampler, RttEstimator, Setup, Siblings, Signal, Standard, shows_congestion,
 };
 use braidcast_core::events::PathMetrics;
 use braidcast_core::{Instant, PathId, Route, SlidingSum};
@@ -92,6 +92,7 @@ pub(crate) struct Path {
     /// Bytes of a full packet that do not count for the window.
     uncounted: usize,
     pacer: Pacer,
+    backlog: Backlog,
     /// The maximum that may be sent over it, bytes per second with all headers.
     limit: Option<f64>,
     rack: Rack,
@@ -194,6 +195,7 @@ impl Path {
             capacity: Capacity::default(),
             uncounted,
             pacer: Pacer::new(now, options.paths.base_mtu),
+            backlog: Backlog::default(),
             limit: None,
             rack: Rack::default(),
             queueing: QueueingDelay::default(),

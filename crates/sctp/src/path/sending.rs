@@ -176,6 +176,9 @@ impl Path {
     /// `bytes` of data chunks, all of one packet, leave over this path.
     pub(crate) fn on_data_sent(&mut self, now: Instant, bytes: usize) {
         self.pacer.on_sent(bytes);
+        if let Some(rate) = self.drain_rate() {
+            self.backlog.on_sent(now, bytes, rate);
+        }
         self.burst += 1;
         let timeout = self.probe_timeout().filter(|_| self.options.paths.probe);
         self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));

@@ -147,6 +147,12 @@ impl Message {
         end.into_iter().chain(self.deadline).min()
     }
 
+    /// When it is to be there: by then what is of use for longer is shown late.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let shown = self.frame.and_then(|frame| frame.due);
+        self.expiry().map(|expiry| shown.map_or(expiry, |due| due.min(expiry)))
+    }
+
     /// Returns what a queue knows of it.
     pub(super) fn tag(&self) -> Tag {
         Tag { priority: self.worth, expiry: self.expiry(), len: self.payload.len(), frame: self.frame }
