@@ -19,6 +19,9 @@ const MOST_TIME: Duration = Duration::from_secs(2);
 /// Rounds after a change of the rate until what is heard was sent after it: one until it arrives, one until what was
 /// lost before is known.
 const SETTLING: u32 = 2;
+/// Nobody polices at less, bytes in a second (32 kbit/s): where so little passes, the link drops what is too large for it
+/// or is failing, and a rate like that would hold back what it carries a moment later.
+const LEAST: f64 = 4000.0;
 /// The share that a policer drops, at least and clearly, of what comes too fast: what is lost of less can be sent again
 /// in time. A path that loses more than the second has failed.
 const LOSSY: (f64, f64) = (0.15, 0.8);
@@ -263,8 +266,9 @@ impl Policed {
                 let after = before.filter(|(before, _)| (rate - before).abs() <= SAME * before);
                 *before = interval.is_lossy(path).then_some((rate, loss));
                 self.interval = Some(Interval::begin(path));
-                if let (Some((_, lost)), Some(_)) = (after, before) {
-                    self.change(State::Trial { rate: TRIAL * interval.rate(path), lost: lost.min(loss) });
+                let rate = TRIAL * interval.rate(path);
+                if let (Some((_, lost)), Some(_), true) = (after, before, rate >= LEAST) {
+                    self.change(State::Trial { rate, lost: lost.min(loss) });
                 }
             }
             State::Trial { rate, lost } => {
@@ -333,12 +337,17 @@ mod tests {
     /// Of a path of 50 ms whose policer lets so many packets a second through, six at once, and which loses a share
     /// anyway: the share that got lost, and the packets a second that arrived, after a minute.
     fn run(seed: u64, policer: f64, loss: f64) -> (f64, f64) {
+        run_of((OFFERED, 50), seed, policer, loss)
+    }
+
+    /// The same of an application that would send `offered` packets in a second, whose rounds last `round` ms.
+    fn run_of((offered, round): (f64, u64), seed: u64, policer: f64, loss: f64) -> (f64, f64) {
         let (mut policed, mut rng, mut path) = (Policed::new(), Rng::from_seed(seed), Conditions::default());
         let (mut tokens, mut owed, mut bytes, mut after) = (0.0_f64, 0.0, 0, (0, 0));
         for ms in 1..=120_000_u64 {
             path.now = Instant::from_millis(ms);
             tokens = (tokens + policer / 1000.0).min(6.0);
-            owed += policed.limit(OFFERED * PACKET as f64) / PACKET as f64 / 1000.0;
+            owed += policed.limit(offered * PACKET as f64) / PACKET as f64 / 1000.0;
             while owed >= 1.0 {
                 owed -= 1.0;
                 path.packets += 1;
@@ -348,7 +357,7 @@ mod tests {
                 path.lost_packets += u64::from(!arrives);
                 bytes += if arrives { PACKET } else { 0 };
             }
-            if ms.is_multiple_of(50) {
+            if ms.is_multiple_of(round) {
                 let acked = Acked { bytes, was_full: true, ends_round: true, ..Acked::default() };
                 policed.on_acked(&path, &acked, Duration::from_millis(5));
                 bytes = 0;
@@ -375,5 +384,12 @@ mod tests {
             println!("{loss} lost: {arrived:.1?} of {OFFERED} arrived");
             assert!(arrived.iter().all(|it| *it > 0.95 * OFFERED * (1.0 - loss)), "{loss}: {arrived:.1?}");
         }
+    }
+
+    /// A link that drops what is large passes a few small packets. That is no rate to send by once it passes all.
+    #[test]
+    fn a_trickle_is_not_held_back() {
+        let (lost, arrived) = run_of((7.5, 2000), 1, 3.0, 0.0);
+        assert!(lost > 0.5 && arrived > 2.9, "{lost:.3} lost, {arrived:.1} arrived");
     }
 }
