@@ -92,6 +92,19 @@ fn a_short_latency_has_short_slices() {
 }
 
 #[test]
+fn dues_are_exact_however_long_a_unit_is() {
+    for (distance, span_us) in [(0, 7), (1, 3), (10, 40_000), (1 << 40, u32::MAX), (u64::MAX, u32::MAX)] {
+        let slot = Slot { distance, span: i64::from(span_us) * 1000, due: 5, ..Slot::default() };
+        for into in [0, 1, distance / 3, distance.saturating_sub(1), distance] {
+            let into = into.min(distance);
+            let part = i128::from(span_us) * 1000 * i128::from(into) / i128::from(distance.max(1));
+            let due = Instant::from_nanos(u64::try_from(5 + part).unwrap());
+            assert_eq!(slot.due(into, 0), due, "{into} of {distance} in {span_us} us");
+        }
+    }
+}
+
+#[test]
 fn units_that_were_interleaved_are_interleaved_again() {
     let mut playout = Playout::new(Release::OnTime);
     insert(&mut playout, 0, &header(10, 0), 2, 1);
