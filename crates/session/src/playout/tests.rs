@@ -71,6 +71,22 @@ fn what_is_due_in_the_same_slice_leaves_together_early_and_never_late() {
 }
 
 #[test]
+fn a_slice_that_a_players_socket_would_not_hold_leaves_in_two() {
+    let mut playout = Playout::new(Release::OnTime).in_slices(Duration::from_millis(10));
+    let unit = |captured| UnitHeader { latency: 500_000, ..header(captured, 20) };
+    // 376 kB in 20 ms, and later 18.8 kB in 20 ms.
+    insert(&mut playout, 0, &unit(0), 0, 2001);
+    insert(&mut playout, 0, &unit(100), 2001, 101);
+    let mut left = Vec::new();
+    while let Some(at) = playout.next_due(0) {
+        let millis = at.as_nanos() / 1_000_000;
+        left.push((millis, leave(&mut playout, millis).len()));
+    }
+    let halves = [(500, 500), (505, 500), (510, 500), (515, 500), (520, 1)];
+    assert_eq!(left, [&halves[..], &[(600, 50), (610, 50), (620, 1)]].concat());
+}
+
+#[test]
 fn what_is_behind_a_gap_leaves_no_earlier_than_it_is_due() {
     let mut playout = Playout::new(Release::OnTime).in_slices(Duration::from_millis(4));
     let unit = |captured| UnitHeader { latency: 500_000, ..header(captured, 0) };
