@@ -2,7 +2,7 @@
 """Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends,
 throughput, ratios.
 
-  benches/run.py [bulk|live|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
+  benches/run.py [bulk|live|paced|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
   benches/run.py before --before PROGRAM [--runs 5] …
   benches/run.py bulk --without avx512,gfni,vaes      as on a processor without these instruction sets
 
@@ -13,14 +13,17 @@ does. The server has CPU 1, the client CPU 0, unless --nopin.
   bulk  one path over the loopback, reliable but for DCCP and datagrams, of which 99 % must arrive; usrsctp is Debian's tsctp,
         which formats a debug line for each event.
         Where ../shared/bench/peers has been built, its peers are run too.
-  live  MPEG-TS at 20 Mbit/s from a UDP source to a UDP sink; the CPU of the two processes between them is counted.
+  live  MPEG-TS at 20 and at 1.84 Mbit/s from a UDP source to a UDP sink; the CPU of the two processes between them is
+        counted, and ours is compared end by end too.
+  paced
+        what a rate costs: bulk at 1 Gbit/s beside as fast as it goes.
   fec   erasure codes on one core, GB/s of source in 1400-byte symbols. ISA-L has its sources in place; ours keeps copies of them,
         so it decodes with and without.
   redundancy
         bulk at 1 Gbit/s with and without 10 % of redundancy, by each kind of code.
   before
         this version beside an older build of `braidcast`, in pairs, neither encrypting: what a change costs.
-To add a peer: a line in bulk_peers, live_peers, redundancy_peers or fec_peers.
+To add a peer: a line in bulk_peers, live_peers, paced_peers, redundancy_peers or fec_peers.
 """
 import argparse
 import importlib.util
@@ -46,7 +49,9 @@ SHARED_PEERS = ROOT.parent / "shared/bench/peers/peers.py"
 TSCTP = "/usr/lib/usrsctp/tsctp"
 OURS = "braidcast"
 MB = 10**6
-LIVE_MBIT, LIVE_SECS = 20, 10
+# Rates of live streams, Mbit/s, and for how many seconds each is measured: at the lower one, which most streams have,
+# starting a program would be a large part of 10 s.
+LIVE = {20: 10, 1.84: 30}
 CODES = ["none", "block:10,9", "convolutional:10,9,20", "tetrys:10,9,200"]
 # What the environment of all programs says besides: instruction sets that are hidden from them.
 HIDDEN = {}
@@ -126,6 +131,17 @@ def redundancy_peers(ours):
     }
 
 
+def paced_peers(ours):
+    """The first goes as fast as it can."""
+    rates = {"as fast as it goes": "", "at 1 Gbit/s": "--rate 1gbit"}
+    return {
+        f"{OURS}, {row}": Bulk(
+            f"{ours} perf server 127.0.0.1:{port}",
+            f"{ours} perf client 127.0.0.1:{port} {rate} --bytes {500 * MB}", 500 * MB)
+        for port, (row, rate) in enumerate(rates.items(), 7521)
+    }
+
+
 def before_peers(ours, before):
     """Each row by the older program, then by ours; (bulk, live). Programs from before there was encryption
     know no `--plain`."""
@@ -161,6 +177,20 @@ def before_table(results, cost, unit):
             continue
         old, new = (statistics.median(figures[cost] for figures in side) for side in zip(*pairs))
         line(row, f"{old:.3g}", f"{new:.3g}", spread([new[cost] / old[cost] for old, new in pairs], "%.2f"))
+
+
+def paced_table(results):
+    """What each rate costs beside none, in the same rounds."""
+    head("bulk", "CPU-s per GB, both ends", "tx", "rx", "Gbit/s", "times the first")
+    first = next(iter(results.values()), [])
+    for name, found in results.items():
+        pairs = [(mine, its) for mine, its in zip(found, first) if mine and its]
+        if not pairs:
+            line(name, "failed", "", "", "", "")
+            continue
+        three = [f"{statistics.median(mine[key] for mine, _ in pairs):.3g}" for key in ("tx", "rx", "gbit_per_s")]
+        times = spread([mine["cpu_per_gb"] / its["cpu_per_gb"] for mine, its in pairs], "%.2f")
+        line(name, spread([mine["cpu_per_gb"] for mine, _ in pairs], "%.3g"), *three, times)
 
 
 def redundancy_table(results):
@@ -300,7 +330,8 @@ def run_bulk(peer, pins):
     }
 
 
-def run_live(peer, bin_dir, file):
+def run_live(peer, bin_dir, file, mbit):
+    secs = LIVE[mbit]
     sink = launch(f"{bin_dir}/udp-pace sink 127.0.0.1:{peer.sink} 2")
     between = []
     try:
@@ -308,8 +339,8 @@ def run_live(peer, bin_dir, file):
         for command in (peer.receiver, peer.sender):
             between.append(launch(command))
             wait_for_ready(between[-1])
-        source = launch(f"{bin_dir}/udp-pace source {file} 127.0.0.1:{peer.source} {LIVE_MBIT}")
-        if not source.wait(LIVE_SECS + 10) or source.process.returncode:
+        source = launch(f"{bin_dir}/udp-pace source {file} 127.0.0.1:{peer.source} {mbit}")
+        if not source.wait(secs + 10) or source.process.returncode:
             source.stop()
             raise Failed(f"source: {source.text()[-300:]}")
         sink.wait(5)
@@ -319,7 +350,7 @@ def run_live(peer, bin_dir, file):
     got = result(sink.text()).get("bytes", 0)
     if not got:
         raise Failed(" ".join(process.text()[-300:] for process in between))
-    receiver, sender = (process.used * 30 / LIVE_SECS for process in between)
+    receiver, sender = (process.used * 30 / secs for process in between)
     return {"cpu_per_30s": receiver + sender, "tx": sender, "rx": receiver, "delivered": got / file.stat().st_size}
 
 
@@ -388,6 +419,24 @@ def table(results, cost, unit, last, last_unit):
         line(name, spread([f[cost] for f in good], "%.3g"), *two, spread([f[last] for f in good], "%.3g"), ratio)
 
 
+def live_table(results):
+    """Each of ours beside SRT in the same rounds: both ends, and each alone."""
+    head("live", "CPU-s per 30 s, both ends", "tx", "rx", "delivered, share", "ours : SRT", "tx alone", "rx alone")
+    srt = next((found for name, found in results.items() if name.startswith("srt")), [])
+    for name, found in results.items():
+        good = [figures for figures in found if figures]
+        if not good:
+            line(name, *["failed"] * 7)
+            continue
+        two = [f"{statistics.median(figures[key] for figures in good):.3g}" for key in ("tx", "rx")]
+        pairs = [pair for pair in zip(found, srt) if all(pair) and name.startswith(OURS)]
+        ratios = [
+            "%.2f" % statistics.median(mine[key] / its[key] for mine, its in pairs) if pairs else ""
+            for key in ("cpu_per_30s", "tx", "rx")]
+        costs, share = ([figures[key] for figures in good] for key in ("cpu_per_30s", "delivered"))
+        line(name, spread(costs, "%.3g"), *two, spread(share, "%.3g"), *ratios)
+
+
 def build(package, manifest=None, example=None):
     """Builds in release mode; the folder of the programs."""
     if NO_BUILD:
@@ -403,24 +452,25 @@ def build(package, manifest=None, example=None):
     return Path(next(program for program in programs if program)).parent
 
 
-def live_file():
-    """20 Mbit/s of MPEG-TS at a constant rate, so that pacing by bytes is pacing by time."""
-    file = ROOT / f"target/bench/live-{LIVE_MBIT}mbit-{LIVE_SECS}s.ts"
+def live_file(mbit):
+    """MPEG-TS at a constant rate, so that pacing by bytes is pacing by time."""
+    file = ROOT / f"target/bench/live-{mbit}mbit-{LIVE[mbit]}s.ts"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_suffix(".part")
-        video = ["-c:v", "libx264", "-preset", "ultrafast", "-b:v", "17M", "-maxrate", "17M", "-bufsize", "4M", "-g", "50"]
+        rate, size = f"{mbit * 850:.0f}k", "1280x720" if mbit > 5 else "480x270"
+        video = ["-c:v", "libx264", "-preset", "ultrafast", "-b:v", rate, "-maxrate", rate, "-bufsize", f"{mbit * 200:.0f}k", "-g", "50"]
         subprocess.run(
-            ["ffmpeg", "-y", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=25,noise=alls=20:allf=t",
-             "-f", "lavfi", "-i", "sine=frequency=330:sample_rate=48000", "-t", str(LIVE_SECS), "-pix_fmt", "yuv420p", *video,
-             "-c:a", "aac", "-b:a", "128k", "-f", "mpegts", "-muxrate", f"{LIVE_MBIT}M", str(part)], check=True)
+            ["ffmpeg", "-y", "-nostdin", "-v", "error", "-f", "lavfi", "-i", f"testsrc2=size={size}:rate=25,noise=alls=20:allf=t",
+             "-f", "lavfi", "-i", "sine=frequency=330:sample_rate=48000", "-t", str(LIVE[mbit]), "-pix_fmt", "yuv420p", *video,
+             "-c:a", "aac", "-b:a", "128k", "-f", "mpegts", "-muxrate", f"{mbit * 1000:.0f}k", str(part)], check=True)
         part.rename(file)
     return file
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["bulk", "live", "fec", "redundancy", "before", "all"], default="all")
+    parser.add_argument("what", nargs="?", choices=["bulk", "live", "paced", "fec", "redundancy", "before", "all"], default="all")
     parser.add_argument("--before", metavar="PROGRAM", help="an older build of braidcast, for `before`")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="these peers, by name, with commas between")
@@ -466,18 +516,24 @@ def main():
             redundancy_table(everything["redundancy"])
         if args.what == "before":
             bulk, live = before_peers(str(ours), args.before)
-            file = live_file()
+            mbit = next(iter(LIVE))
+            file = live_file(mbit)
             print("\n## Before and now, neither encrypts")
             found = rounds(bulk, args.runs, lambda peer: run_bulk(peer, pins))
             before_table(found, "cpu_per_gb", "GB")
-            found_live = rounds(live, args.runs, lambda peer: run_live(peer, bin_dir, file))
+            found_live = rounds(live, args.runs, lambda peer: run_live(peer, bin_dir, file, mbit))
             before_table(found_live, "cpu_per_30s", "30 s")
             everything["before"] = {f"{row}, {name}": runs for (row, name), runs in {**found, **found_live}.items()}
-        if args.what in ("live", "all"):
-            file = live_file()
-            everything["live"] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file))
-            print(f"\n## Live, {LIVE_MBIT} Mbit/s, loopback")
-            table(everything["live"], "cpu_per_30s", "30 s", "delivered", "delivered, share")
+        if args.what in ("paced", "all"):
+            everything["paced"] = rounds(chosen(paced_peers(ours)), args.runs, lambda peer: run_bulk(peer, pins))
+            print("\n## What a rate costs, bulk, one path, loopback")
+            paced_table(everything["paced"])
+        for mbit in LIVE if args.what in ("live", "all") else []:
+            file = live_file(mbit)
+            key = f"live, {mbit} Mbit/s"
+            everything[key] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file, mbit))
+            print(f"\n## Live, {mbit} Mbit/s, loopback")
+            live_table(everything[key])
     finally:
         shutil.rmtree(tmp)
     print(f"\n{measure.here(hidden())}")

@@ -1,11 +1,13 @@
 //! Datagrams of an application's own sockets, many with one system call.
 
-use crate::socket::{Slots, offload_state, set_option};
+use crate::socket::{Slots, set_option};
 use quinn_udp::{BATCH_SIZE, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 use socket2::Socket as RawSocket;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// Datagrams that Linux splits from one buffer at most (UDP_MAX_SEGMENTS, 64 before Linux 6.9).
 const MAX_SEGMENTS: usize = 64;
@@ -40,30 +42,35 @@ impl DatagramReader {
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
         let raw = RawSocket::from(socket);
         raw.set_nonblocking(true)?;
-        let state = offload_state(&raw)?;
+        // With the time at which the kernel got each datagram (SO_TIMESTAMPNS, which quinn-udp switches on):
+        // beside that there is no room for its ECN bits, which nobody asks for here.
+        let state = UdpSocketState::new(UdpSockRef::from(&raw))?;
         Ok(Self { raw, state, slots: Slots::new() })
     }
 
-    /// Reads a batch, and hands its datagrams to `take` in the order in which they came. Does not
-    /// wait: there may be none.
+    /// Reads a batch, and hands its datagrams to `take` in the order in which they came, each with the time
+    /// that it has waited here to be read; 0 if the kernel does not say. Does not wait: there may be none.
     ///
     /// # Errors
     /// Those of the socket. One that is reported once may be followed by datagrams.
-    pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<Batch> {
+    pub fn receive(&mut self, mut take: impl FnMut(&[u8], Duration)) -> io::Result<Batch> {
         let Self { raw, state, slots } = self;
         let count = match slots.receive(|bufs, meta| state.recv(UdpSockRef::from(&*raw), bufs, meta)) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Batch { datagrams: 0, more: false }),
             Err(error) => return Err(error),
         };
-        let mut datagrams = 0;
+        let (mut datagrams, today) = (0, wall_clock());
         for (meta, bytes) in slots.filled(count) {
+            // A wall clock that was set meanwhile makes a wrong time of it, which whoever knows when it read last
+            // bounds.
+            let age = meta.timestamp.map_or(Duration::ZERO, |came| today.saturating_sub(came));
             if bytes.is_empty() {
-                take(bytes);
+                take(bytes, age);
                 datagrams += 1;
             }
             for payload in bytes.chunks(meta.stride.max(1)) {
-                take(payload);
+                take(payload, age);
                 datagrams += 1;
             }
         }
@@ -75,6 +82,13 @@ impl AsRawFd for DatagramReader {
     fn as_raw_fd(&self) -> RawFd {
         self.raw.as_raw_fd()
     }
+}
+
+/// The time since 1970, by which the kernel stamps datagrams.
+fn wall_clock() -> Duration {
+    let now = clock_gettime(ClockId::Realtime);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Sends to where a UDP socket is connected, runs of datagrams of equal length with one system call
@@ -178,7 +192,7 @@ mod tests {
             let (mut came, mut lengths) = (Vec::new(), Vec::new());
             // The loopback has delivered by the time that the call returns.
             while reader
-                .receive(|datagram| {
+                .receive(|datagram, _| {
                     came.extend_from_slice(datagram);
                     lengths.push(datagram.len());
                 })
@@ -231,8 +245,29 @@ mod tests {
             writer.send(&bytes(len), 1316);
         }
         let mut lengths = Vec::new();
-        let batch = reader.receive(|datagram| lengths.push(datagram.len())).unwrap();
+        let batch = reader.receive(|datagram, _| lengths.push(datagram.len())).unwrap();
         assert_eq!((batch, lengths), (Batch { datagrams: 3, more: false }, vec![10, 0, 300]));
-        assert_eq!(reader.receive(|_| ()).unwrap(), Batch { datagrams: 0, more: false });
+        assert_eq!(reader.receive(|_, _| ()).unwrap(), Batch { datagrams: 0, more: false });
+    }
+
+    #[test]
+    fn what_is_read_late_is_known_to_have_waited() {
+        let (mut writer, to) = pair();
+        let mut reader = DatagramReader::new(to.into()).unwrap();
+        let late = Duration::from_millis(20);
+        let mut ages = Vec::new();
+        // Linux begins to stamp datagrams a little after it was asked to; until then they count as just come.
+        for _ in 0..50 {
+            writer.send(&bytes(10), 1316);
+            #[allow(clippy::disallowed_methods, reason = "a real socket takes real time")]
+            std::thread::sleep(late);
+            writer.send(&bytes(10), 1316);
+            ages.clear();
+            reader.receive(|_, age| ages.push(age)).unwrap();
+            if ages[0] >= late {
+                break;
+            }
+        }
+        assert!(ages[0] >= late && ages[0] - ages[1] >= late, "{ages:?}");
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Input {
     age: f64,
     /// Interval of frames, s, if that is known.
     interval: Option<f64>,
+    /// The same as the frames that are remembered have it, worked out when one comes: it is asked for far more often.
+    measured: Option<f64>,
     /// What comes within this time after the first of a unit is a part of it. Zero if units come whole.
     together: Duration,
 }
@@ -47,6 +49,9 @@ impl Input {
         if is_video {
             let age = age.as_secs_f64().min(1.0);
             self.age += (age - self.age) * if self.age == 0.0 { 1.0 } else { 0.1 };
+        }
+        if self.interval.is_none() {
+            self.measured = self.mean_gap(f64::INFINITY).map(|mean| self.mean_gap(1.5 * mean).unwrap_or(mean));
         }
     }
 
@@ -79,12 +84,7 @@ impl Input {
     /// Returns the interval of frames, s; 40 ms before there were two. Gaps of left-out frames do
     /// not count.
     pub(crate) fn interval(&self) -> f64 {
-        self.interval.unwrap_or_else(|| self.measured_interval())
-    }
-
-    fn measured_interval(&self) -> f64 {
-        let mean = self.mean_gap(f64::INFINITY).unwrap_or(0.04);
-        self.mean_gap(1.5 * mean).unwrap_or(mean).clamp(SHORTEST, LONGEST)
+        self.interval.unwrap_or_else(|| self.measured.unwrap_or(0.04).clamp(SHORTEST, LONGEST))
     }
 
     /// Returns the mean of the times between frames that are no longer than `longest`, s.

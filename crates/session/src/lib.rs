@@ -56,7 +56,7 @@ pub use event::{Event, Offer};
 pub use farewell::Farewell;
 pub use identity::{Content, Digest, Identity};
 pub use log::LogEntry;
-pub use options::{Admission, ReceiverOptions, SLICE, SenderOptions, slice_of};
+pub use options::{Admission, ReceiverOptions, SLICE, SLICE_BYTES, SenderOptions, slice_of};
 pub use receiver::{ChannelId, Permit, Receiver};
 pub use redundancy::Redundancy;
 pub use report::{PathReport, Report, SecurityReport};

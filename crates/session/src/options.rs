@@ -16,8 +16,12 @@ use std::collections::BTreeMap;
 const PORT: u16 = 9899;
 
 /// The default of the longest slice: a tick of a kernel at 250 Hz, which is a tenth of a video frame
-/// at 25 Hz and eight datagrams at 20 Mbit/s.
+/// at 25 Hz and eight datagrams at 20 Mbit/s. The commands take a longer one, as most streams have one
+/// datagram in this time.
 pub const SLICE: Duration = Duration::from_millis(4);
+/// If a slice has more bytes than this, slices are half as long: sockets of Linux hold 208 KiB by default
+/// (`net.core.rmem_default`), of which a datagram of 1316 bytes takes 2304.
+pub const SLICE_BYTES: usize = 48 * 1024;
 /// Slices in a latency, at least: a packet leaves early by 2 % of it at most, 4 ms of 200 ms.
 const SLICES_OF_LATENCY: u32 = 50;
 
@@ -207,8 +211,8 @@ pub struct ReceiverOptions {
     /// into a datagram.
     pub output_size: usize,
     /// What is due within this time is handed out together, up to that much early and never late. It is
-    /// less if the latency is short ([`slice_of`]). What is behind a gap leaves when it is due. 0: all
-    /// does. Default: [`SLICE`], 4 ms.
+    /// less if the latency is short ([`slice_of`]) or it has more than [`SLICE_BYTES`]. What is behind a gap
+    /// leaves when it is due. 0: all does. Default: [`SLICE`], 4 ms.
     pub slice: Duration,
     /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
     /// Default: 64 MiB.

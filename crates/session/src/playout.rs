@@ -1,6 +1,6 @@
 //! The receiver's buffer: packets wait here, in the order of the input, until they are due.
 
-use crate::options::slice_of;
+use crate::options::{SLICE_BYTES, slice_of};
 use crate::wire::{Bytes, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::{NULL_PACKET, PACKET, Packet};
@@ -85,10 +85,21 @@ struct Slot {
 impl Slot {
     /// When packet `index` is due in the receiver's clock, `offset` ns ahead of the sender's.
     fn due(&self, index: u64, offset: i64) -> Instant {
-        let into = i128::from(index.saturating_sub(self.first).min(self.distance));
-        let part = i128::from(self.span) * into / i128::from(self.distance.max(1));
-        let due = i128::from(self.due) + part + i128::from(offset);
+        let into = index.saturating_sub(self.first).min(self.distance);
+        let due = i128::from(self.due) + i128::from(self.part(into)) + i128::from(offset);
         Instant::from_nanos(u64::try_from(due.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// The part of the span that has passed `into` packets behind the first, ns. It is asked for with each wake-up, and
+    /// a division of 128 bits takes much longer than one of 64, which does but for units that nobody sends.
+    fn part(&self, into: u64) -> i64 {
+        let span = u64::try_from(self.span).unwrap_or_default();
+        let part = match (into, span.checked_mul(into)) {
+            (0, _) => 0,
+            (_, Some(product)) => product / self.distance.max(1),
+            (_, None) => (u128::from(span) * u128::from(into) / u128::from(self.distance.max(1))) as u64,
+        };
+        i64::try_from(part).unwrap_or(i64::MAX)
     }
 }
 
@@ -103,6 +114,10 @@ pub(crate) struct Playout {
     longest_slice: Duration,
     /// As the latency of what came last allows, ns; 0: each packet when it is due.
     slice: u64,
+    /// The half slice that was handed out in last, by its number, and the bytes of it.
+    last_half: (u64, usize),
+    /// Slices are half as long: a whole one would be more than a player's socket holds.
+    halved: bool,
     waiting: BTreeMap<u64, Waiting>,
     slots: Vec<Slot>,
     free: Vec<usize>,
@@ -126,6 +141,8 @@ impl Playout {
             release,
             longest_slice: Duration::ZERO,
             slice: 0,
+            last_half: (0, 0),
+            halved: false,
             waiting: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -307,7 +324,24 @@ impl Playout {
             }
             self.advance(index, head, count);
         }
+        self.count(now, out.len());
         !out.is_empty()
+    }
+
+    /// Notes that `bytes` are handed out at `now`: how long slices are depends on how much there is in one.
+    fn count(&mut self, now: Instant, bytes: usize) {
+        let Some(half) = now.as_nanos().checked_div(self.slice / 2) else { return };
+        let (last, before) = self.last_half;
+        if half == last {
+            self.last_half.1 += bytes;
+        } else {
+            // What a whole one had. It has to be much less before they are long again.
+            if self.halved && before < SLICE_BYTES / 4 {
+                self.halved = false;
+            }
+            self.last_half = (half, bytes);
+        }
+        self.halved |= self.last_half.1 > SLICE_BYTES;
     }
 
     /// Returns `true` if what was put out last begins with the beginning of a frame that needs no other.
@@ -333,8 +367,8 @@ impl Playout {
     /// The beginning of the slice that `due` falls into. They are the same for all streams, which so
     /// share a wake-up.
     fn slice_of(&self, due: Instant) -> Instant {
-        let nanos = due.as_nanos();
-        Instant::from_nanos(nanos - nanos.checked_rem(self.slice).unwrap_or_default())
+        let (nanos, slice) = (due.as_nanos(), if self.halved { self.slice / 2 } else { self.slice });
+        Instant::from_nanos(nanos - nanos.checked_rem(slice).unwrap_or_default())
     }
 
     /// The clock of the sender jumped by `nanos`: what waits stays due when it was.

@@ -12,6 +12,7 @@ use rustix::net::{netdevice, sockopt};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
 
 /// A packet of transport stream.
 const TS_PACKET: usize = 188;
@@ -80,8 +81,9 @@ impl UdpInput {
         Ok(socket)
     }
 
-    /// Hands the datagrams that are there to `take`, or a batch of them.
-    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8])) -> io::Result<Batch> {
+    /// Hands the datagrams that are there to `take`, or a batch of them, each with the time that it has waited to
+    /// be read.
+    pub(crate) fn receive(&mut self, take: impl FnMut(&[u8], Duration)) -> io::Result<Batch> {
         self.0.receive(take)
     }
 }
@@ -194,12 +196,12 @@ mod tests {
         output.send(Instant::ZERO, &[0x47; 3 * TS_PACKET]);
         let mut lengths = Vec::new();
         for _ in 0..200 {
-            input.receive(|datagram| lengths.push(datagram.len())).unwrap();
+            input.receive(|datagram, _| lengths.push(datagram.len())).unwrap();
             if lengths.len() == 2 {
                 break;
             }
             #[allow(clippy::disallowed_methods, reason = "a real socket takes real time")]
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
         assert_eq!(lengths, [2 * TS_PACKET, TS_PACKET]);
     }

@@ -48,11 +48,9 @@ pub(super) fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
 }
 
 impl Open {
-    /// What a queue is to know about the path `index`. The rate is that of all paths that data may go over.
-    fn outlook(&self, now: Instant, index: Option<PathIndex>) -> Outlook {
-        let rate = self.rate();
-        let one_way_delay = index.map(|index| self.delay_over(index)).unwrap_or_default();
-        Outlook { now, one_way_delay, rate, packet_size: None, ahead: self.ahead() }
+    /// What a queue is to know about a path with this delay. The rate is that of all paths that data may go over.
+    fn outlook(&self, now: Instant, one_way_delay: Duration) -> Outlook {
+        Outlook { now, one_way_delay, rate: self.rate(), packet_size: None, ahead: self.ahead() }
     }
 
     /// Bytes in a second over all paths that data may go over.
@@ -70,15 +68,14 @@ impl Open {
         one_way_delay(&self.paths[index], self.ledger.in_flight_over(index))
     }
 
-    /// The quickest of the paths that data may go over, be there room or not.
-    fn quickest(&self) -> Option<PathIndex> {
-        self.paths.for_data().map(|(index, _)| index).min_by_key(|&index| self.delay_over(index))
+    /// The delay over the quickest of the paths that data may go over, be there room or not.
+    fn least_delay(&self) -> Option<Duration> {
+        self.paths.for_data().map(|(index, _)| self.delay_over(index)).min()
     }
 
     /// What sending promises now.
     pub(super) fn prospect(&self, now: Instant) -> Prospect {
-        let delay = self.quickest().map(|index| self.delay_over(index)).unwrap_or_default();
-        Prospect { now, soonest: now + delay, rate: self.rate() }
+        Prospect { now, soonest: now + self.least_delay().unwrap_or_default(), rate: self.rate() }
     }
 
     /// The same for the message `key`: without a deadline nobody asks when it arrives.
@@ -89,9 +86,12 @@ impl Open {
     /// The path `index`, as the queue sees it.
     fn view_of(&self, now: Instant, index: PathIndex) -> PathView {
         let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
-        let outlook = self.outlook(now, Some(index));
-        let quicker = |quickest| self.delay_over(quickest) < outlook.one_way_delay;
-        PathView { outlook, quickest: !heeded || !self.quickest().is_some_and(quicker) }
+        let outlook = self.outlook(now, self.delay_over(index));
+        // Of one path alone it is known.
+        let has_quicker = heeded
+            && self.paths.only() != Some(index)
+            && self.least_delay().is_some_and(|least| least < outlook.one_way_delay);
+        PathView { outlook, quickest: !has_quicker }
     }
 
     /// Takes the message that goes next out of the queue, to be cut for the path `index`, unless
@@ -124,7 +124,7 @@ impl Open {
         // The rest of a message that is under way.
         let Some(expiry) = self.queue.peek().map(|(key, _)| self.queue.get(key).expiry()) else { return false };
         let late = |delay| expiry.is_some_and(|expiry| now + delay >= expiry);
-        let by_another = self.quickest().is_some_and(|quickest| !late(self.delay_over(quickest)));
+        let by_another = self.least_delay().is_some_and(|least| !late(least));
         view.quickest || !late(view.outlook.one_way_delay) || !by_another
     }
 
@@ -154,7 +154,7 @@ impl Intake for Open {
     }
 
     fn prospects(&self, now: Instant) -> Outlook {
-        self.outlook(now, self.quickest())
+        self.outlook(now, self.least_delay().unwrap_or_default())
     }
 
     fn expire(&mut self, now: Instant) {

@@ -170,7 +170,7 @@ impl Path {
     pub(crate) fn may_copy(&mut self, now: Instant) -> bool {
         // At the pace of data, which shares the tokens: at another one a copy would slow the data down.
         let (mtu, rate) = (self.mtu(), self.pacing_rate().or_else(|| self.rate()));
-        self.pacer.ready_at(now, mtu, rate, mtu) <= now
+        self.pacer.ready_at(now, mtu, rate, self.cwnd(), mtu) <= now
     }
 
     /// `bytes` of data chunks, all of one packet, leave over this path.
@@ -286,12 +286,12 @@ impl Path {
     /// Returns `true` if pacing lets a packet go now.
     pub(crate) fn is_paced_in(&mut self, now: Instant) -> bool {
         let (mtu, rate) = (self.mtu(), self.pacing_rate());
-        self.pacer.ready_at(now, mtu, rate, mtu) <= now
+        self.pacer.ready_at(now, mtu, rate, self.cwnd(), mtu) <= now
     }
 
     /// When pacing lets the next packet go; `None`: it does not hold any back.
     pub(crate) fn paced_until(&self) -> Option<Instant> {
-        Some(self.pacer.earliest(self.mtu(), self.pacing_rate()?))
+        Some(self.pacer.earliest(self.mtu(), self.pacing_rate()?, self.cwnd()))
     }
 
     /// Repairs that are due for each chunk sent over it.

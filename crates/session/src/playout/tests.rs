@@ -71,6 +71,22 @@ fn what_is_due_in_the_same_slice_leaves_together_early_and_never_late() {
 }
 
 #[test]
+fn a_slice_that_a_players_socket_would_not_hold_leaves_in_two() {
+    let mut playout = Playout::new(Release::OnTime).in_slices(Duration::from_millis(10));
+    let unit = |captured| UnitHeader { latency: 500_000, ..header(captured, 20) };
+    // 376 kB in 20 ms, and later 18.8 kB in 20 ms.
+    insert(&mut playout, 0, &unit(0), 0, 2001);
+    insert(&mut playout, 0, &unit(100), 2001, 101);
+    let mut left = Vec::new();
+    while let Some(at) = playout.next_due(0) {
+        let millis = at.as_nanos() / 1_000_000;
+        left.push((millis, leave(&mut playout, millis).len()));
+    }
+    let halves = [(500, 500), (505, 500), (510, 500), (515, 500), (520, 1)];
+    assert_eq!(left, [&halves[..], &[(600, 50), (610, 50), (620, 1)]].concat());
+}
+
+#[test]
 fn what_is_behind_a_gap_leaves_no_earlier_than_it_is_due() {
     let mut playout = Playout::new(Release::OnTime).in_slices(Duration::from_millis(4));
     let unit = |captured| UnitHeader { latency: 500_000, ..header(captured, 0) };
@@ -89,6 +105,19 @@ fn a_short_latency_has_short_slices() {
     insert(&mut playout, 0, &unit, 0, 1);
     let at = playout.next_due(0).unwrap();
     assert_eq!(at, Instant::from_nanos(20_800_000), "21 ms, in slices of 400 µs");
+}
+
+#[test]
+fn dues_are_exact_however_long_a_unit_is() {
+    for (distance, span_us) in [(0, 7), (1, 3), (10, 40_000), (1 << 40, u32::MAX), (u64::MAX, u32::MAX)] {
+        let slot = Slot { distance, span: i64::from(span_us) * 1000, due: 5, ..Slot::default() };
+        for into in [0, 1, distance / 3, distance.saturating_sub(1), distance] {
+            let into = into.min(distance);
+            let part = i128::from(span_us) * 1000 * i128::from(into) / i128::from(distance.max(1));
+            let due = Instant::from_nanos(u64::try_from(5 + part).unwrap());
+            assert_eq!(slot.due(into, 0), due, "{into} of {distance} in {span_us} us");
+        }
+    }
 }
 
 #[test]

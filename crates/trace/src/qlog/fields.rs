@@ -1,3 +1,4 @@
+use super::digits::{Value, put_hex, put_millis};
 use braidcast_core::Instant;
 use core::fmt::Display;
 use core::time::Duration;
@@ -25,18 +26,20 @@ impl<'a> Fields<'a> {
         if core::mem::replace(&mut self.any, true) {
             self.out.push(b',');
         }
-        let _ = write!(self.out, "\"{key}\":");
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
     }
 
     /// A number or truth value.
-    pub(super) fn raw(&mut self, key: &str, value: impl Display) -> &mut Self {
+    pub(super) fn raw(&mut self, key: &str, value: impl Value) -> &mut Self {
         self.key(key);
-        let _ = write!(self.out, "{value}");
+        value.put(self.out);
         self
     }
 
     /// The same, left out if there is none.
-    pub(super) fn maybe(&mut self, key: &str, value: Option<impl Display>) -> &mut Self {
+    pub(super) fn maybe(&mut self, key: &str, value: Option<impl Value>) -> &mut Self {
         if let Some(value) = value {
             self.raw(key, value);
         }
@@ -49,9 +52,36 @@ impl<'a> Fields<'a> {
     }
 
     /// A word without characters that JSON escapes.
-    pub(super) fn word(&mut self, key: &str, value: impl Display) -> &mut Self {
+    pub(super) fn word(&mut self, key: &str, value: &str) -> &mut Self {
+        self.key(key);
+        self.out.push(b'"');
+        self.out.extend_from_slice(value.as_bytes());
+        self.out.push(b'"');
+        self
+    }
+
+    /// The same of what is shown as one, for what is written rarely.
+    pub(super) fn shown(&mut self, key: &str, value: impl Display) -> &mut Self {
         self.key(key);
         let _ = write!(self.out, "\"{value}\"");
+        self
+    }
+
+    /// A number as a word.
+    pub(super) fn numeral(&mut self, key: &str, value: impl Value) -> &mut Self {
+        self.key(key);
+        self.out.push(b'"');
+        value.put(self.out);
+        self.out.push(b'"');
+        self
+    }
+
+    /// Eight hexadecimal digits as a word.
+    pub(super) fn hex(&mut self, key: &str, value: u32) -> &mut Self {
+        self.key(key);
+        self.out.push(b'"');
+        put_hex(self.out, value);
+        self.out.push(b'"');
         self
     }
 
@@ -89,7 +119,9 @@ impl<'a> Fields<'a> {
     }
 
     fn nanos(&mut self, key: &str, nanos: u64) -> &mut Self {
-        self.raw(key, format_args!("{}.{:06}", nanos / 1_000_000, nanos % 1_000_000))
+        self.key(key);
+        put_millis(self.out, nanos);
+        self
     }
 
     /// An object.

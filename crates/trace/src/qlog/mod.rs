@@ -2,6 +2,7 @@
 //! (draft-ietf-quic-qlog-main-schema) with namespaces of our own, one JSON text for each event
 //! (JSON-SEQ, RFC 7464). `docs/traces.md` describes every event.
 
+mod digits;
 mod fields;
 mod names;
 mod reader;

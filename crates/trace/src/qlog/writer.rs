@@ -92,9 +92,9 @@ fn write_event(line: &mut Vec<u8>, now: Instant, connection: u32, event: &TraceE
     };
     line.push(SEPARATOR);
     let mut it = Fields::begin(line);
-    it.time("time", now).word("name", name).word("group_id", format_args!("{connection:08x}"));
+    it.time("time", now).word("name", name).hex("group_id", connection);
     if let Some(path) = path {
-        it.word("path", path);
+        it.numeral("path", path.0);
     }
     it.object("data", |data| match event {
         TraceEvent::Sctp(event) => sctp_data(data, event),
@@ -141,9 +141,9 @@ fn sctp_data(data: &mut Fields<'_>, event: &SctpEvent) {
     let numbered = |message: u64| Some(message).filter(|&message| message != u64::MAX);
     match *event {
         E::Opened { local_tag, peer_tag } => {
-            data.word("local_tag", format_args!("{local_tag:08x}")).word("peer_tag", format_args!("{peer_tag:08x}"));
+            data.hex("local_tag", local_tag).hex("peer_tag", peer_tag);
         }
-        E::PathAdded { route, .. } => _ = data.raw("socket", route.socket.0).word("remote", route.remote),
+        E::PathAdded { route, .. } => _ = data.raw("socket", route.socket.0).shown("remote", route.remote),
         E::PathState { state, .. } => _ = data.word("state", state.name()),
         E::PathMetrics { metrics: it, .. } => {
             data.raw("cwnd_bytes", it.cwnd).maybe("ssthresh_bytes", it.ssthresh).raw("in_flight_bytes", it.in_flight);
@@ -200,7 +200,7 @@ const fn dccp_name(event: &DccpEvent) -> &'static str {
 fn dccp_data(data: &mut Fields<'_>, event: &DccpEvent) {
     match *event {
         DccpEvent::Opened { route, ccid } => {
-            data.raw("socket", route.socket.0).word("remote", route.remote).raw("ccid", ccid);
+            data.raw("socket", route.socket.0).shown("remote", route.remote).raw("ccid", ccid);
         }
         DccpEvent::PacketSent { seq, kind, ack, bytes } | DccpEvent::PacketReceived { seq, kind, ack, bytes } => {
             let name = DCCP_TYPES.get(usize::from(kind)).copied().unwrap_or("unknown");

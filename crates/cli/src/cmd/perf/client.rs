@@ -2,6 +2,7 @@
 
 use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
+use super::pace::Pace;
 use super::protocol::{ConnectionEvent, Dialled, Ending, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
@@ -23,8 +24,7 @@ use std::time::Duration;
 
 /// Rate of a latency test if nothing says otherwise, bits per second.
 const RATE: u64 = 20_000_000;
-/// What goes at a rate without being timed goes in bursts of this length, as waking up for each
-/// message costs more than sending it.
+/// What goes at a rate without being timed goes in bursts of this length.
 const BURST: Duration = Duration::from_millis(1);
 /// How long a test lasts if nothing says otherwise.
 const DURATION: Duration = Duration::from_secs(10);
@@ -82,14 +82,13 @@ struct Test<P: Protocol> {
     /// Bytes to send; `None`: until the time is over.
     goal: Option<u64>,
     duration: Duration,
-    /// Time between two messages; `None`: as the network takes them.
-    spacing: Option<Duration>,
+    /// `None`: as the network takes them.
+    pace: Option<Pace>,
     started: Option<Instant>,
     /// When to look if the kernel says that nobody can be there.
     look_at: Instant,
     /// When it is said next that no server answers.
     say_by: Instant,
-    next_message: Instant,
     closing: bool,
     plain: bool,
     interrupted: bool,
@@ -184,11 +183,11 @@ impl<P: Protocol> Test<P> {
         payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
         let rate = args.rate.or(args.latency_test.then_some(RATE));
         let spacing = |rate: u64| (u64::from(args.size) * 8).saturating_mul(1_000_000_000) / rate.max(1);
+        let burst = if args.latency_test { Duration::ZERO } else { BURST };
         let now = driver.now();
         Self {
             look_at: now + REFUSED,
             say_by: now + NO_ANSWER,
-            next_message: now,
             driver,
             live,
             watch,
@@ -201,7 +200,7 @@ impl<P: Protocol> Test<P> {
             purpose: if args.latency_test { Purpose::Timed } else { Purpose::Bulk },
             goal: args.bytes,
             duration: args.duration.unwrap_or(DURATION),
-            spacing: rate.map(spacing).map(Duration::from_nanos),
+            pace: rate.map(|rate| Pace::new(Duration::from_nanos(spacing(rate)), burst)),
             started: None,
             closing: false,
             plain: args.shared.plain,
@@ -221,9 +220,8 @@ impl<P: Protocol> Test<P> {
             let now = self.driver.now();
             self.send(now);
             self.show(now);
-            let is_paced = self.spacing.is_some() && self.started.is_some() && !self.closing;
-            let burst = if self.purpose == Purpose::Timed { Duration::ZERO } else { BURST };
-            let paced = is_paced.then_some(self.next_message + burst);
+            let goes_on = self.started.is_some() && !self.closing;
+            let paced = self.pace.as_ref().filter(|_| goes_on).map(Pace::next);
             let farewell = self.farewell(now);
             let tries = self.tries.then(|| self.ends.next()).flatten();
             let answer = (self.started.is_none()).then_some(self.say_by.min(self.look_at));
@@ -309,6 +307,9 @@ impl<P: Protocol> Test<P> {
     /// Sends what there is room for, or what is due, and closes when it is enough.
     fn send(&mut self, now: Instant) {
         let (Some(started), Some(id)) = (self.started, self.id) else { return };
+        if self.pace.as_ref().is_some_and(|pace| !pace.may_begin(now)) {
+            return;
+        }
         while !self.closing {
             let left = self.goal.map_or(u64::MAX, |goal| goal - self.bytes);
             if left == 0 || (self.goal.is_none() && now.since(started) >= self.duration) {
@@ -317,14 +318,11 @@ impl<P: Protocol> Test<P> {
                 self.endpoint.close(now, id);
                 return;
             }
-            if let Some(spacing) = self.spacing {
-                if self.next_message > now {
-                    return;
-                }
-                self.next_message += spacing;
+            if self.pace.as_mut().is_some_and(|pace| !pace.take(now)) {
+                return;
             }
             // What was taken has to be delivered: a test of some seconds would last until all of the send buffer is.
-            if self.goal.is_none() && self.spacing.is_none() && self.endpoint.has_enough(id) {
+            if self.goal.is_none() && self.pace.is_none() && self.endpoint.has_enough(id) {
                 return;
             }
             if self.purpose == Purpose::Timed {
@@ -332,11 +330,8 @@ impl<P: Protocol> Test<P> {
             }
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.payload.len());
             if !self.endpoint.send(now, id, &self.payload[..len], self.purpose) {
-                // No room: the next turn tries again. What was due meanwhile is left out, else it
-                // would try without a pause.
-                if let Some(spacing) = self.spacing {
-                    self.next_message = self.next_message.max(now + spacing);
-                }
+                // No room: the next turn tries again.
+                self.pace.iter_mut().for_each(|pace| pace.skip(now));
                 return;
             }
             self.bytes += len as u64;
@@ -371,7 +366,7 @@ impl<P: Protocol> Test<P> {
                 let report = self.state_at(now).and_then(|state| state.security);
                 self.security.connected(report.as_ref(), &self.live);
                 self.started = Some(now);
-                self.next_message = now;
+                self.pace.iter_mut().for_each(|pace| pace.begin(now));
             }
             ConnectionEvent::Readable => self.read_echoes(now),
             ConnectionEvent::Answers(route) => {

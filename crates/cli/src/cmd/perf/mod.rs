@@ -3,6 +3,7 @@
 mod client;
 mod dccp;
 mod latency;
+mod pace;
 pub(in crate::cmd) mod protocol;
 mod sctp;
 mod server;

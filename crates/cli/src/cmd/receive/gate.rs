@@ -241,7 +241,7 @@ impl Rtp {
         let Self { socket, machine, .. } = self;
         while more && read < BURST {
             // An ICMP error of what others sent is none of ours.
-            let batch = socket.receive(|datagram| machine.take(now, datagram)).unwrap_or(NOTHING);
+            let batch = socket.receive(|datagram, _| machine.take(now, datagram)).unwrap_or(NOTHING);
             (more, read) = (batch.more, read + batch.datagrams);
         }
         let packets = self.machine.counts().packets;

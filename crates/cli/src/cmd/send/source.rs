@@ -56,11 +56,13 @@ pub(super) struct Source {
     /// The last unit was handed out.
     ended: bool,
     last_read: Instant,
+    /// When the last datagram came, which may be before it was read.
+    last_came: Instant,
     /// How often what comes closely one behind another is read, at most.
     slice: Duration,
     /// More than one piece comes in a slice.
     dense: bool,
-    /// Bytes that were read of a pipe since it last rested.
+    /// Bytes that were read since it last rested.
     run: usize,
 }
 
@@ -122,6 +124,7 @@ impl Source {
             finished: false,
             ended: false,
             last_read: Instant::ZERO,
+            last_came: Instant::ZERO,
             slice: Duration::ZERO,
             dense: false,
             run: 0,
@@ -382,7 +385,8 @@ impl Source {
         if std::mem::take(&mut self.drained)
             && let Some(token) = self.token
         {
-            let until = self.last_read + self.slice;
+            let halved = std::mem::take(&mut self.run) > self.most_in_slice();
+            let until = self.last_read + if halved { self.slice / 2 } else { self.slice };
             if self.dense && until > now {
                 driver.rest(token, until).map_err(|e| broken(&self.name, &e))?;
             } else {

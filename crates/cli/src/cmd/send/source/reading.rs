@@ -5,6 +5,7 @@ use super::{Play, Source};
 use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
 use braidcast_driver::Batch;
+use braidcast_session::SLICE_BYTES;
 use std::io::{self, Read};
 
 /// What is read at once from a file or pipe.
@@ -63,7 +64,7 @@ impl Source {
         self.dense = dense;
         if len > 0 && dense {
             // What comes meanwhile, an end too, is found after the rest.
-            (self.drained, self.run) = (true, 0);
+            self.drained = true;
             return Ok(false);
         }
         // An end that came along is reported no second time.
@@ -83,8 +84,16 @@ impl Source {
         if !std::mem::take(&mut self.ready) {
             return Ok(false);
         }
-        let units = &mut self.units;
-        let batch = socket.receive(|payload| units.push(now, payload)).map_err(|e| broken(&self.name, &e))?;
+        let (units, mut last, mut bytes) = (&mut self.units, self.last_came, 0);
+        let batch = socket.receive(|payload, age| {
+            // Captured when the kernel got it, however much later it is read.
+            last = (now - age).clamp(last, now);
+            bytes += payload.len();
+            units.push(last, payload);
+        });
+        let batch = batch.map_err(|e| broken(&self.name, &e))?;
+        self.last_came = last;
+        self.run += bytes;
         if batch.datagrams == 0 {
             // Without data too: units that wait for more must not wait for ever.
             self.units.push(now, &[]);
@@ -97,7 +106,7 @@ impl Source {
     pub(super) fn read_rtp(&mut self, now: Instant) -> Outcome<bool> {
         let Reader::Rtp(socket, rtp) = &mut self.reader else { return Ok(false) };
         let read = if std::mem::take(&mut self.ready) {
-            Some(socket.receive(|packet| rtp.take(now, packet)).map_err(|e| broken(&self.name, &e))?)
+            Some(socket.receive(|packet, _| rtp.take(now, packet)).map_err(|e| broken(&self.name, &e))?)
         } else {
             None
         };
@@ -143,6 +152,12 @@ impl Source {
             self.units.push(now, &[]);
         }
         more || any
+    }
+
+    /// Bytes of a slice beyond which the next one is half as long, as a buffer of the system's holds what comes
+    /// meanwhile.
+    pub(super) const fn most_in_slice(&self) -> usize {
+        if matches!(self.reader, Reader::Pipe(_)) { HALF_A_PIPE / 2 } else { SLICE_BYTES }
     }
 
     /// What is read at once.
