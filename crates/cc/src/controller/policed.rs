@@ -19,8 +19,8 @@ const MOST_TIME: Duration = Duration::from_secs(2);
 /// Rounds after a change of the rate until what is heard was sent after it: one until it arrives, one until what was
 /// lost before is known.
 const SETTLING: u32 = 2;
-/// Nobody polices at less, bytes in a second (32 kbit/s): where so little passes, the link drops what is too large for it
-/// or is failing, and a rate like that would hold back what it carries a moment later.
+/// Nobody polices at less, bytes in a second (32 kbit/s): where so little passes, the link drops what is too large for
+/// it or is failing, and a rate like that would hold back what it carries a moment later.
 const LEAST: f64 = 4000.0;
 /// The share that a policer drops, at least and clearly, of what comes too fast: what is lost of less can be sent again
 /// in time. A path that loses more than the second has failed.
