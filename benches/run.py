@@ -226,8 +226,8 @@ def shared_peers():
     }
 
 
-def live_peers(ours):
-    return {
+def live_peers(ours, slice=None):
+    ends = {
         f"{OURS}, two paths": Live(
             f"{ours} receive 127.0.0.1:7601,127.0.0.1:7602 udp://127.0.0.1:7612",
             f"{ours} send udp://127.0.0.1:7610 --to 127.0.0.1:7601 --to 127.0.0.1:7602", 7610, 7612),
@@ -244,6 +244,8 @@ def live_peers(ours):
             "srt-live-transmit -loglevel:error srt://127.0.0.1:7621?mode=listener&latency=500 udp://127.0.0.1:7622",
             "srt-live-transmit -loglevel:error udp://127.0.0.1:7620 srt://127.0.0.1:7621?mode=caller&latency=500", 7620, 7622),
     }
+    with_slice = lambda end: f"{end} --slice {slice}" if slice and end.startswith(str(ours)) else end
+    return {name: Live(with_slice(it.receiver), with_slice(it.sender), it.source, it.sink) for name, it in ends.items()}
 
 
 def fec_peers(bin_dir, speed):
@@ -474,6 +476,7 @@ def main():
     parser.add_argument("--before", metavar="PROGRAM", help="an older build of braidcast, for `before`")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="these peers, by name, with commas between")
+    parser.add_argument("--slice", metavar="TIME", help="live: ours in slices of this time, for example 10ms")
     parser.add_argument("--nopin", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--no-build", action="store_true", help="take the programs that are in target/release")
@@ -531,7 +534,7 @@ def main():
         for mbit in LIVE if args.what in ("live", "all") else []:
             file = live_file(mbit)
             key = f"live, {mbit} Mbit/s"
-            everything[key] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file, mbit))
+            everything[key] = rounds(chosen(live_peers(ours, args.slice)), args.runs, lambda peer: run_live(peer, bin_dir, file, mbit))
             print(f"\n## Live, {mbit} Mbit/s, loopback")
             live_table(everything[key])
     finally:

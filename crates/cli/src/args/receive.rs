@@ -128,7 +128,7 @@ pub(crate) struct ReceiveArgs {
     pub(crate) thumbnail: bool,
     /// Output together what is due within this time, up to that much early and never late; at least fifty times in each
     /// latency. Longer slices use less CPU. 0: output each packet when it is due
-    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = values::slice, help_heading = "Experts")]
+    #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = values::slice, help_heading = "Experts")]
     pub(crate) slice: Duration,
     /// Make the protocol's random choices repeatable
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::seed, help_heading = "Experts")]

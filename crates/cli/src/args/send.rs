@@ -107,7 +107,7 @@ pub(crate) struct StreamArgs {
     pub(crate) queue: values::MaybeQueue,
     /// Read packets that closely follow each other this often at most, many at once; at least fifty times in each
     /// latency. Longer slices use less CPU. 0: read each packet as it comes
-    #[arg(help_heading = "Experts", long, value_name = "TIME", default_value = "10ms", value_parser = values::slice)]
+    #[arg(help_heading = "Experts", long, value_name = "TIME", default_value = "4ms", value_parser = values::slice)]
     pub(crate) slice: Duration,
     /// Send over one path at a time: primary (the first that connected, while it works), or the
     /// best by this: best-delay (round trip), one-way (delay to the receiver), packet-pair or

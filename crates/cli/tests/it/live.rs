@@ -200,9 +200,9 @@ fn what_is_read_and_put_out_in_slices_comes_whole_in_order_and_not_before_its_ti
     let latency = Duration::from_millis(400);
     let [port, input, output] = free_ports();
     let player = udp(output);
-    let receiver = Running::start(dir.path(), &format!("receive {port} udp://127.0.0.1:{output} --slice 4ms"))
-        .wait_for("listening");
-    let args = format!("send udp://127.0.0.1:{input} --to 127.0.0.1:{port} --latency 400ms --slice 4ms");
+    let receiver =
+        Running::start(dir.path(), &format!("receive {port} udp://127.0.0.1:{output}")).wait_for("listening");
+    let args = format!("send udp://127.0.0.1:{input} --to 127.0.0.1:{port} --latency 400ms");
     let sender = Running::start(dir.path(), &args).wait_for("connected");
     let whole = clip.len();
     let played = std::thread::spawn(move || {
