@@ -51,6 +51,11 @@ flow.main.paths = [["first"]]
 """
 
 
+def setUpModule():
+    # A shell that starts the tests in the background has them ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def wait(socket, kind):
     while event := socket.poll(timeout=20):
         if event.kind == kind:
