@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 const PORT: u16 = 9899;
 
 /// The default of the longest slice: a tick of a kernel at 250 Hz, which is a tenth of a video frame
-/// at 25 Hz and eight datagrams at 20 Mbit/s. The commands take a longer one, as most streams have one
-/// datagram in this time.
+/// at 25 Hz and eight datagrams at 20 Mbit/s.
 pub const SLICE: Duration = Duration::from_millis(4);
 /// If a slice has more bytes than this, slices are half as long: sockets of Linux hold 208 KiB by default
 /// (`net.core.rmem_default`), of which a datagram of 1316 bytes takes 2304.
