@@ -266,6 +266,17 @@ impl MediaReceiver {
         self.0.port.next().await
     }
 
+    /// The events, as a stream. Each comes once, to whoever asks first; dropping the stream loses none.
+    #[cfg(feature = "tokio")]
+    pub fn events(&self) -> crate::ReceiverEvents {
+        crate::ReceiverEvents::new(self.clone())
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn port(&self) -> &Port<Order, ReceiverEvent> {
+        &self.0.port
+    }
+
     /// Ends the waits that other threads are in, with `None`.
     pub fn interrupt(&self) {
         self.0.port.interrupt();

@@ -1,5 +1,7 @@
 //! Sockets for tasks of tokio.
 
+mod streams;
+
 use crate::{
     CloseReason, ConnectionId, Error, Event, Path, PathReport, Peer, Received, SendError, SendOptions, Socket,
 };
@@ -7,7 +9,9 @@ use braidcast_driver::ReadyFd;
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
+pub use streams::{ConnectionEvents, Incoming, Messages};
 use tokio::sync::Notify;
 
 /// A [`Socket`] for tasks: it listens, and connects. A task of its own runs it. When it and all its
@@ -38,7 +42,7 @@ struct Shared {
     /// There is something to be driven.
     touched: Notify,
     /// A connection was accepted, or the socket failed.
-    accepted: Notify,
+    accepted: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +60,7 @@ struct State {
 /// What a connection's tasks wait for.
 #[derive(Debug, Default)]
 struct News {
-    changed: Notify,
+    changed: Arc<Notify>,
     connection: Mutex<Progress>,
 }
 
@@ -200,7 +204,7 @@ impl AsyncSocket {
             socket: Mutex::new(socket),
             state: Mutex::default(),
             touched: Notify::new(),
-            accepted: Notify::new(),
+            accepted: Arc::default(),
         });
         let driven = Driven(Arc::clone(&shared));
         tokio::spawn(async move {
@@ -221,20 +225,29 @@ impl AsyncSocket {
     /// # Errors
     /// [`Error::Broken`] if the socket does not work any more.
     pub async fn accept(&self) -> Result<Connection, Error> {
-        let shared = &self.0.0;
         loop {
-            let waits = shared.accepted.notified();
-            {
-                let mut state = lock(&shared.state);
-                if let Some((id, news)) = state.accepted.pop_front() {
-                    return Ok(Connection(Arc::new(Open { socket: self.clone(), id, news })));
-                }
-                if state.failed {
-                    return Err(Error::Broken);
-                }
+            let waits = self.0.0.accepted.notified();
+            match self.accepted() {
+                Poll::Ready(accepted) => return accepted,
+                Poll::Pending => waits.await,
             }
-            waits.await;
         }
+    }
+
+    /// The connection that was accepted, if there is one.
+    fn accepted(&self) -> Poll<Result<Connection, Error>> {
+        let mut state = lock(&self.0.0.state);
+        match state.accepted.pop_front() {
+            Some((id, news)) => Poll::Ready(Ok(Connection(Arc::new(Open { socket: self.clone(), id, news })))),
+            None if state.failed => Poll::Ready(Err(Error::Broken)),
+            None => Poll::Pending,
+        }
+    }
+
+    /// The connections that other ends begin, as a stream. Dropping it loses none.
+    #[must_use]
+    pub fn incoming(&self) -> Incoming {
+        Incoming::new(self.clone())
     }
 
     /// Connects over these paths.
@@ -353,25 +366,36 @@ impl Connection {
     /// # Errors
     /// [`Error::Broken`] if the socket does not work any more.
     pub async fn recv(&self) -> Result<Option<Message>, Error> {
-        let shared = &self.0.socket.0.0;
         loop {
             let waits = self.0.news.changed.notified();
-            let mut data = Vec::new();
-            let received = self.0.socket.with(|socket| socket.recv(self.0.id, &mut data))?;
-            if let Some(received) = received {
-                return Ok(Some(Message { data, received }));
+            match self.received() {
+                Poll::Ready(received) => return received,
+                Poll::Pending => waits.await,
             }
-            {
-                let state = lock(&shared.state);
-                if !state.connections.contains_key(&self.0.id) {
-                    return Ok(None);
-                }
-                if state.failed {
-                    return Err(Error::Broken);
-                }
-            }
-            waits.await;
         }
+    }
+
+    /// The next message if there is one; `None` once the connection is over.
+    fn received(&self) -> Poll<Result<Option<Message>, Error>> {
+        let mut data = Vec::new();
+        match self.0.socket.with(|socket| socket.recv(self.0.id, &mut data)) {
+            Ok(None) => {}
+            Ok(Some(received)) => return Poll::Ready(Ok(Some(Message { data, received }))),
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+        let state = lock(&self.0.socket.0.0.state);
+        match state.connections.contains_key(&self.0.id) {
+            false => Poll::Ready(Ok(None)),
+            true if state.failed => Poll::Ready(Err(Error::Broken)),
+            true => Poll::Pending,
+        }
+    }
+
+    /// The messages that come, as a stream. Each comes once, to whoever asks first; dropping the stream
+    /// loses none.
+    #[must_use]
+    pub fn messages(&self) -> Messages {
+        Messages::new(self.clone())
     }
 
     /// Waits for the next thing that happened besides messages: one of ours was discarded or delivered, a path came or
@@ -381,23 +405,32 @@ impl Connection {
     /// # Errors
     /// [`Error::Broken`] if the socket does not work any more.
     pub async fn event(&self) -> Result<Option<Event>, Error> {
-        let shared = &self.0.socket.0.0;
         loop {
             let waits = self.0.news.changed.notified();
-            {
-                let mut progress = lock(&self.0.news.connection);
-                if let Some(event) = progress.events.pop_front() {
-                    return Ok(Some(event));
-                }
-                if progress.end.is_some() {
-                    return Ok(None);
-                }
+            match self.happened() {
+                Poll::Ready(event) => return event,
+                Poll::Pending => waits.await,
             }
-            if lock(&shared.state).failed {
-                return Err(Error::Broken);
-            }
-            waits.await;
         }
+    }
+
+    /// The next event if there is one; `None` once the connection is over.
+    fn happened(&self) -> Poll<Result<Option<Event>, Error>> {
+        let mut progress = lock(&self.0.news.connection);
+        if let Some(event) = progress.events.pop_front() {
+            return Poll::Ready(Ok(Some(event)));
+        }
+        if progress.end.is_some() {
+            return Poll::Ready(Ok(None));
+        }
+        drop(progress);
+        if lock(&self.0.socket.0.0.state).failed { Poll::Ready(Err(Error::Broken)) } else { Poll::Pending }
+    }
+
+    /// What happens besides messages, as a stream: [`event`](Self::event) after event.
+    #[must_use]
+    pub fn events(&self) -> ConnectionEvents {
+        ConnectionEvents::new(self.clone())
     }
 
     /// Ends it once everything that was sent is acknowledged, and waits for that. What comes and is
