@@ -6,7 +6,7 @@ use crate::{
     CloseReason, ConnectionId, Error, Event, Path, PathReport, Peer, Received, SendError, SendOptions, Socket,
 };
 use braidcast_driver::ReadyFd;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -49,6 +49,8 @@ struct Shared {
 struct State {
     connections: BTreeMap<ConnectionId, Arc<News>>,
     accepted: VecDeque<(ConnectionId, Arc<News>)>,
+    /// Connections whose last clone is dropped: nobody receives any more.
+    abandoned: BTreeSet<ConnectionId>,
     /// All handles are dropped.
     dropped: bool,
     /// Its connections shut down: nobody receives any more.
@@ -122,13 +124,21 @@ impl Shared {
             match event {
                 Some((id, event)) => self.happened(id, event),
                 None => {
-                    let (dropped, closing) = {
+                    let (dropped, closing, abandoned) = {
                         let mut state = lock(&self.state);
                         let closing = state.closing;
                         state.closing |= state.dropped;
-                        (state.dropped, closing)
+                        (state.dropped, closing, state.abandoned.iter().copied().collect::<Vec<_>>())
                     };
                     let mut socket = self.socket()?;
+                    // What nobody reads would hold up the end.
+                    let mut any = false;
+                    for connection in abandoned {
+                        any |= socket.discard_received_of(connection);
+                    }
+                    if any {
+                        continue;
+                    }
                     if dropped && !closing {
                         // What was sent is to arrive all the same; nobody receives any more.
                         socket.begin_close()?;
@@ -155,6 +165,7 @@ impl Shared {
             Event::Closed { reason, unsettled } => {
                 lock(&news.connection).end = Some((reason, unsettled));
                 state.connections.remove(&id);
+                state.abandoned.remove(&id);
                 // Nothing is left to read: who accepts late need not hear of it.
                 state.accepted.retain(|(other, _)| *other != id);
             }
@@ -184,6 +195,12 @@ impl Drop for Handles {
 impl Drop for Open {
     fn drop(&mut self) {
         let shared = &self.socket.0.0;
+        {
+            let mut state = lock(&shared.state);
+            if state.connections.contains_key(&self.id) {
+                state.abandoned.insert(self.id);
+            }
+        }
         // Where that fails there is nothing to end.
         _ = shared.socket().and_then(|mut socket| socket.shutdown(self.id));
         shared.touched.notify_one();
@@ -245,7 +262,6 @@ impl AsyncSocket {
     }
 
     /// The connections that other ends begin, as a stream. Dropping it loses none.
-    #[must_use]
     pub fn incoming(&self) -> Incoming {
         Incoming::new(self.clone())
     }
@@ -393,7 +409,6 @@ impl Connection {
 
     /// The messages that come, as a stream. Each comes once, to whoever asks first; dropping the stream
     /// loses none.
-    #[must_use]
     pub fn messages(&self) -> Messages {
         Messages::new(self.clone())
     }
@@ -428,7 +443,6 @@ impl Connection {
     }
 
     /// What happens besides messages, as a stream: [`event`](Self::event) after event.
-    #[must_use]
     pub fn events(&self) -> ConnectionEvents {
         ConnectionEvents::new(self.clone())
     }

@@ -303,3 +303,26 @@ async fn a_task_that_waits_for_a_stream_is_woken() {
     connection.shutdown().await.unwrap();
     assert_eq!(tokio::time::timeout(Duration::from_secs(5), reading).await.unwrap().unwrap(), 5);
 }
+
+#[tokio::test]
+async fn a_connection_that_is_dropped_with_messages_unread_is_not_kept() {
+    let (server, at) = server(&Protection::Plain);
+    let connection = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+    let accepted = server.accept().await.unwrap();
+    for n in 0..10_u8 {
+        connection.send(&[n], &SendOptions::default()).await.unwrap();
+    }
+    // They have come, and more does after the end has begun.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(accepted);
+    _ = connection.send(&[10], &SendOptions::default()).await;
+    let ended = tokio::time::timeout(Duration::from_secs(5), connection.closed()).await;
+    assert_eq!(ended.unwrap().unwrap().0, CloseReason::Shutdown);
+    for _ in 0..50 {
+        if server.with(|socket| Ok(socket.connections().count())).unwrap() == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the connection is still there, and nobody can read it any more");
+}
