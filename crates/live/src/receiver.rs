@@ -189,6 +189,9 @@ impl MediaReceiverBuilder {
         if let Admission::Named(names) = &options.admission {
             names.iter().try_for_each(|name| braidcast_session::wire::check_name(name)).map_err(Error::Name)?;
         }
+        if !options.name.is_empty() {
+            braidcast_session::wire::check_name(&options.name).map_err(Error::Name)?;
+        }
         options.latency.map_or(Ok(()), check_latency)?;
         let secured = secured(&self.protection, &mut warnings)?;
         options.security = secured.options();
