@@ -127,6 +127,21 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         with self.assertRaisesRegex(braidcast.Misuse, "needs an identity"):
             await braidcast.aio.serve([], authorized=[])
 
+    async def test_a_connection_whose_handler_raises_is_aborted(self):
+        # asyncio logs what a task raised when the task is collected, which may be later.
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: None)
+
+        async def handler(connection):
+            raise ValueError(await connection.recv())
+
+        server = await braidcast.aio.serve(["127.0.0.1:0"], handler, plain=True)
+        connection = await braidcast.aio.connect(server.addresses, plain=True)
+        await connection.send(b"seven")
+        end = await asyncio.wait_for(connection.closed(), 10)
+        self.assertEqual(end.reason, braidcast.Reason.ABORTED_BY_PEER)
+        self.assertIn("handler", end.text)
+        self.assertTrue(await server.close())
+
 
 class Network(threading.Thread):
     """Carries datagrams between whoever sends to `address` and a server, slowly, and loses three of a hundred."""

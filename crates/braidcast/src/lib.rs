@@ -69,7 +69,7 @@ mod tests {
         use super::*;
         use std::time::Duration;
 
-        can_all_be_shared! { AsyncSocket, Connection, Message }
+        can_all_be_shared! { AsyncSocket, Connection, Message, Incoming, Messages, ConnectionEvents }
 
         const fn can_go<T: Send>(_: &T) {}
 
@@ -96,5 +96,8 @@ mod tests {
             MediaSender, MediaReceiver, MediaSenderBuilder, MediaReceiverBuilder, SenderEvent, ReceiverEvent, AccessUnit, Track,
             Report, Permit, Admission, Farewell, StartError, SenderOptions, ReceiverOptions, crate::media::Error
         }
+
+        #[cfg(feature = "tokio")]
+        can_all_be_shared! { SenderEvents, ReceiverEvents }
     }
 }

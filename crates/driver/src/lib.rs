@@ -23,6 +23,8 @@ mod socket;
 mod socket_pool;
 mod tap;
 mod trouble;
+#[cfg(feature = "tokio")]
+mod waiting;
 mod watch;
 
 #[cfg(feature = "tokio")]
@@ -38,6 +40,8 @@ pub use socket::{Socket, SocketStats};
 pub use socket_pool::SocketPool;
 pub use tap::Tap;
 pub use trouble::Trouble;
+#[cfg(feature = "tokio")]
+pub use waiting::Waiting;
 pub use watch::{InterfaceChange, Interfaces};
 
 /// 32 bytes of the operating system's randomness, for

@@ -66,12 +66,16 @@ mod receiver;
 mod receiving;
 mod sender;
 mod sending;
+#[cfg(feature = "tokio")]
+mod streams;
 mod unit;
 mod wire;
 
 pub use error::Error;
 pub use receiver::{MediaReceiver, MediaReceiverBuilder, ReceiverEvent};
 pub use sender::{MediaSender, MediaSenderBuilder, SenderEvent};
+#[cfg(feature = "tokio")]
+pub use streams::{ReceiverEvents, SenderEvents};
 pub use unit::{AccessUnit, Track};
 
 pub use braidcast_media::ts::Coding;

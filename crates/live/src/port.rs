@@ -69,7 +69,7 @@ pub(crate) struct Port<C, E> {
     /// long as this, so that no write ever raises SIGPIPE.
     bell: (UnixStream, UnixStream),
     #[cfg(feature = "tokio")]
-    news: tokio::sync::Notify,
+    news: Arc<tokio::sync::Notify>,
 }
 
 impl<C: Weight + Send + 'static, E: Weight + Send + 'static> Port<C, E> {
@@ -97,7 +97,7 @@ impl<C: Weight + Send + 'static, E: Weight + Send + 'static> Port<C, E> {
             clock: driver.clock(),
             bell,
             #[cfg(feature = "tokio")]
-            news: tokio::sync::Notify::new(),
+            news: Arc::default(),
         })
     }
 
@@ -288,11 +288,26 @@ impl<C: Weight + Send + 'static, E: Weight + Send + 'static> Port<C, E> {
     pub(crate) async fn next(&self) -> Result<E, Error> {
         loop {
             let waits = self.news.notified();
-            if let Some(event) = self.take(&mut self.state())? {
+            if let Some(event) = self.take_next()? {
                 return Ok(event);
             }
             waits.await;
         }
+    }
+
+    /// A stream's wait for events.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn turns(&self) -> braidcast_driver::Waiting {
+        braidcast_driver::Waiting::new(Arc::clone(&self.news))
+    }
+
+    /// The next event if there is one.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    #[cfg(feature = "tokio")]
+    pub(crate) fn take_next(&self) -> Result<Option<E>, Error> {
+        self.take(&mut self.state())
     }
 }
 

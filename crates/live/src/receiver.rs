@@ -189,6 +189,9 @@ impl MediaReceiverBuilder {
         if let Admission::Named(names) = &options.admission {
             names.iter().try_for_each(|name| braidcast_session::wire::check_name(name)).map_err(Error::Name)?;
         }
+        if !options.name.is_empty() {
+            braidcast_session::wire::check_name(&options.name).map_err(Error::Name)?;
+        }
         options.latency.map_or(Ok(()), check_latency)?;
         let secured = secured(&self.protection, &mut warnings)?;
         options.security = secured.options();
@@ -264,6 +267,17 @@ impl MediaReceiver {
     #[cfg(feature = "tokio")]
     pub async fn next(&self) -> Result<ReceiverEvent, Error> {
         self.0.port.next().await
+    }
+
+    /// The events, as a stream. Each comes once, to whoever asks first; dropping the stream loses none.
+    #[cfg(feature = "tokio")]
+    pub fn events(&self) -> crate::ReceiverEvents {
+        crate::ReceiverEvents::new(self.clone())
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn port(&self) -> &Port<Order, ReceiverEvent> {
+        &self.0.port
     }
 
     /// Ends the waits that other threads are in, with `None`.

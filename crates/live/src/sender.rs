@@ -304,6 +304,17 @@ impl MediaSender {
         self.0.port.next().await
     }
 
+    /// The events, as a stream. Each comes once, to whoever asks first; dropping the stream loses none.
+    #[cfg(feature = "tokio")]
+    pub fn events(&self) -> crate::SenderEvents {
+        crate::SenderEvents::new(self.clone())
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn port(&self) -> &Port<Order, SenderEvent> {
+        &self.0.port
+    }
+
     /// Ends the waits that other threads are in, with `None`.
     pub fn interrupt(&self) {
         self.0.port.interrupt();

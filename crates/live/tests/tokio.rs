@@ -1,6 +1,9 @@
 //! The two ends in tasks of tokio.
 
 use braidcast_live::{AccessUnit, Coding, Error, MediaReceiver, MediaSender, Path, ReceiverEvent, SenderEvent};
+use futures_core::Stream;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::time::Duration;
 
 fn assert_send_and_sync<T: Clone + Send + Sync>(_: &T) {}
@@ -35,5 +38,35 @@ async fn units_pass_between_tasks_and_a_dropped_future_loses_none() -> Result<()
     assert_eq!(came, (1..=20).collect::<Vec<u8>>());
     receiver.stop();
     while !matches!(receiver.next().await, Err(Error::Over)) {}
+    Ok(())
+}
+
+/// The next item of a stream, as `StreamExt::next` has it.
+async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await
+}
+
+#[tokio::test]
+async fn both_ends_are_streams_that_end() -> Result<(), Box<dyn std::error::Error>> {
+    let receiver = MediaReceiver::builder().units().listen(&["127.0.0.1:0".parse()?])?;
+    let (at, mut coming) = (receiver.local_addrs()[0], receiver.events());
+    let sender = MediaSender::builder().latency(Duration::from_secs(3)).call(&[Path::to(at)])?;
+    let mut said = sender.events();
+    let audio = sender.add_track(Coding::Opus { channels: 1 })?;
+    while next(&mut said).await.unwrap()? != SenderEvent::Connected {}
+    (0..20_u8)
+        .try_for_each(|n| sender.send(AccessUnit::new(audio, Duration::from_millis(20 * u64::from(n)), [n + 1])))?;
+    let mut came = Vec::new();
+    while came.len() < 20 {
+        if let ReceiverEvent::Unit { unit, .. } = next(&mut coming).await.unwrap()? {
+            came.push(unit.data[0]);
+        }
+    }
+    assert_eq!(came, (1..=20).collect::<Vec<u8>>());
+    receiver.stop();
+    while let Some(event) = next(&mut coming).await {
+        event?;
+    }
+    assert!(next(&mut coming).await.is_none(), "it goes on after its end");
     Ok(())
 }

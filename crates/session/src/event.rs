@@ -1,7 +1,9 @@
 use crate::farewell::Farewell;
 use crate::identity::{Digest, Identity};
+use crate::report::SecurityReport;
 use braidcast_core::{PathId, Route};
-use braidcast_sctp::{CloseReason, Fingerprint};
+use braidcast_sctp::{AssociationId, CloseReason, Fingerprint};
+use core::net::SocketAddr;
 
 /// What a session reports to the layer above it.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,11 +51,21 @@ pub enum Event {
     Restarted,
     /// Receiver: the sender's clock jumped; the playout follows it.
     ClockJumped,
-    /// Receiver: somebody connected with whom no secure connection came about.
+    /// Sender: a receiver calls, and gets nothing before [`Sender::admit`](crate::Sender::admit)
+    /// ([`SenderOptions::ask`](crate::SenderOptions::ask)).
+    Calling {
+        /// For the answer.
+        id: AssociationId,
+        /// Where it calls from.
+        remotes: Vec<SocketAddr>,
+        /// How the connection is protected; `None` without encryption.
+        security: Option<SecurityReport>,
+    },
+    /// At who is called: somebody connected with whom no secure connection came about.
     Insecure(CloseReason),
-    /// Receiver: a sender was turned away.
+    /// At who is called: the other end was turned away.
     Refused {
-        /// What its stream is called; may be empty.
+        /// What its stream is called, or the one that it asked for; may be empty.
         name: String,
         /// What it was told.
         why: Farewell,

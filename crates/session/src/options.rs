@@ -89,6 +89,9 @@ pub struct SenderOptions {
     /// or as another sender is being received. Default: no, it goes on trying (decision 18). A
     /// reliable session ends so in any case.
     pub end_with_receiver: bool,
+    /// Of a sender that is called: each receiver waits until the application [admits](crate::Sender::admit)
+    /// it. Default: no, who has a right key comes in.
+    pub ask: bool,
     /// Protection of all that goes and comes. Default: none.
     pub security: Option<SecurityOptions>,
     /// Find out a receiver that acknowledges what it never got
@@ -142,6 +145,7 @@ impl Default for SenderOptions {
             buffer: 4 << 20,
             give_up: None,
             end_with_receiver: false,
+            ask: false,
             security: None,
             skip_tsns: false,
             local_port: PORT,

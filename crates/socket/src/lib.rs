@@ -94,7 +94,7 @@ pub use reason::CloseReason;
 pub use shared::{Closing, SharedSocket};
 pub use socket::Socket;
 #[cfg(feature = "tokio")]
-pub use tasks::{AsyncSocket, Connection, Message};
+pub use tasks::{AsyncSocket, Connection, ConnectionEvents, Incoming, Message, Messages};
 
 /// Types of the fields of [`Options`], for [`SocketBuilder::options`].
 pub mod options {

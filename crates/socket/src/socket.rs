@@ -344,11 +344,18 @@ impl Socket {
     /// Drops what was received: what nobody reads would hold up the end. Returns whether there was
     /// anything.
     pub(crate) fn discard_received(&mut self) -> bool {
-        let (mut message, mut any) = (Vec::new(), false);
+        let mut any = false;
         for connection in self.connections().collect::<Vec<_>>() {
-            while self.recv(connection, &mut message).is_ok_and(|it| it.is_some()) {
-                any = true;
-            }
+            any |= self.discard_received_of(connection);
+        }
+        any
+    }
+
+    /// The same of one connection.
+    pub(crate) fn discard_received_of(&mut self, connection: ConnectionId) -> bool {
+        let (mut message, mut any) = (Vec::new(), false);
+        while self.recv(connection, &mut message).is_ok_and(|it| it.is_some()) {
+            any = true;
         }
         any
     }

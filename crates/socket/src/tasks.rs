@@ -1,13 +1,17 @@
 //! Sockets for tasks of tokio.
 
+mod streams;
+
 use crate::{
     CloseReason, ConnectionId, Error, Event, Path, PathReport, Peer, Received, SendError, SendOptions, Socket,
 };
 use braidcast_driver::ReadyFd;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
+pub use streams::{ConnectionEvents, Incoming, Messages};
 use tokio::sync::Notify;
 
 /// A [`Socket`] for tasks: it listens, and connects. A task of its own runs it. When it and all its
@@ -38,13 +42,15 @@ struct Shared {
     /// There is something to be driven.
     touched: Notify,
     /// A connection was accepted, or the socket failed.
-    accepted: Notify,
+    accepted: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     connections: BTreeMap<ConnectionId, Arc<News>>,
     accepted: VecDeque<(ConnectionId, Arc<News>)>,
+    /// Connections whose last clone is dropped: nobody receives any more.
+    abandoned: BTreeSet<ConnectionId>,
     /// All handles are dropped.
     dropped: bool,
     /// Its connections shut down: nobody receives any more.
@@ -56,7 +62,7 @@ struct State {
 /// What a connection's tasks wait for.
 #[derive(Debug, Default)]
 struct News {
-    changed: Notify,
+    changed: Arc<Notify>,
     connection: Mutex<Progress>,
 }
 
@@ -118,13 +124,21 @@ impl Shared {
             match event {
                 Some((id, event)) => self.happened(id, event),
                 None => {
-                    let (dropped, closing) = {
+                    let (dropped, closing, abandoned) = {
                         let mut state = lock(&self.state);
                         let closing = state.closing;
                         state.closing |= state.dropped;
-                        (state.dropped, closing)
+                        (state.dropped, closing, state.abandoned.iter().copied().collect::<Vec<_>>())
                     };
                     let mut socket = self.socket()?;
+                    // What nobody reads would hold up the end.
+                    let mut any = false;
+                    for connection in abandoned {
+                        any |= socket.discard_received_of(connection);
+                    }
+                    if any {
+                        continue;
+                    }
                     if dropped && !closing {
                         // What was sent is to arrive all the same; nobody receives any more.
                         socket.begin_close()?;
@@ -151,6 +165,7 @@ impl Shared {
             Event::Closed { reason, unsettled } => {
                 lock(&news.connection).end = Some((reason, unsettled));
                 state.connections.remove(&id);
+                state.abandoned.remove(&id);
                 // Nothing is left to read: who accepts late need not hear of it.
                 state.accepted.retain(|(other, _)| *other != id);
             }
@@ -180,6 +195,12 @@ impl Drop for Handles {
 impl Drop for Open {
     fn drop(&mut self) {
         let shared = &self.socket.0.0;
+        {
+            let mut state = lock(&shared.state);
+            if state.connections.contains_key(&self.id) {
+                state.abandoned.insert(self.id);
+            }
+        }
         // Where that fails there is nothing to end.
         _ = shared.socket().and_then(|mut socket| socket.shutdown(self.id));
         shared.touched.notify_one();
@@ -200,7 +221,7 @@ impl AsyncSocket {
             socket: Mutex::new(socket),
             state: Mutex::default(),
             touched: Notify::new(),
-            accepted: Notify::new(),
+            accepted: Arc::default(),
         });
         let driven = Driven(Arc::clone(&shared));
         tokio::spawn(async move {
@@ -221,20 +242,28 @@ impl AsyncSocket {
     /// # Errors
     /// [`Error::Broken`] if the socket does not work any more.
     pub async fn accept(&self) -> Result<Connection, Error> {
-        let shared = &self.0.0;
         loop {
-            let waits = shared.accepted.notified();
-            {
-                let mut state = lock(&shared.state);
-                if let Some((id, news)) = state.accepted.pop_front() {
-                    return Ok(Connection(Arc::new(Open { socket: self.clone(), id, news })));
-                }
-                if state.failed {
-                    return Err(Error::Broken);
-                }
+            let waits = self.0.0.accepted.notified();
+            match self.accepted() {
+                Poll::Ready(accepted) => return accepted,
+                Poll::Pending => waits.await,
             }
-            waits.await;
         }
+    }
+
+    /// The connection that was accepted, if there is one.
+    fn accepted(&self) -> Poll<Result<Connection, Error>> {
+        let mut state = lock(&self.0.0.state);
+        match state.accepted.pop_front() {
+            Some((id, news)) => Poll::Ready(Ok(Connection(Arc::new(Open { socket: self.clone(), id, news })))),
+            None if state.failed => Poll::Ready(Err(Error::Broken)),
+            None => Poll::Pending,
+        }
+    }
+
+    /// The connections that other ends begin, as a stream. Dropping it loses none.
+    pub fn incoming(&self) -> Incoming {
+        Incoming::new(self.clone())
     }
 
     /// Connects over these paths.
@@ -353,25 +382,35 @@ impl Connection {
     /// # Errors
     /// [`Error::Broken`] if the socket does not work any more.
     pub async fn recv(&self) -> Result<Option<Message>, Error> {
-        let shared = &self.0.socket.0.0;
         loop {
             let waits = self.0.news.changed.notified();
-            let mut data = Vec::new();
-            let received = self.0.socket.with(|socket| socket.recv(self.0.id, &mut data))?;
-            if let Some(received) = received {
-                return Ok(Some(Message { data, received }));
+            match self.received() {
+                Poll::Ready(received) => return received,
+                Poll::Pending => waits.await,
             }
-            {
-                let state = lock(&shared.state);
-                if !state.connections.contains_key(&self.0.id) {
-                    return Ok(None);
-                }
-                if state.failed {
-                    return Err(Error::Broken);
-                }
-            }
-            waits.await;
         }
+    }
+
+    /// The next message if there is one; `None` once the connection is over.
+    fn received(&self) -> Poll<Result<Option<Message>, Error>> {
+        let mut data = Vec::new();
+        match self.0.socket.with(|socket| socket.recv(self.0.id, &mut data)) {
+            Ok(None) => {}
+            Ok(Some(received)) => return Poll::Ready(Ok(Some(Message { data, received }))),
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+        let state = lock(&self.0.socket.0.0.state);
+        match state.connections.contains_key(&self.0.id) {
+            false => Poll::Ready(Ok(None)),
+            true if state.failed => Poll::Ready(Err(Error::Broken)),
+            true => Poll::Pending,
+        }
+    }
+
+    /// The messages that come, as a stream. Each comes once, to whoever asks first; dropping the stream
+    /// loses none.
+    pub fn messages(&self) -> Messages {
+        Messages::new(self.clone())
     }
 
     /// Waits for the next thing that happened besides messages: one of ours was discarded or delivered, a path came or
@@ -381,23 +420,31 @@ impl Connection {
     /// # Errors
     /// [`Error::Broken`] if the socket does not work any more.
     pub async fn event(&self) -> Result<Option<Event>, Error> {
-        let shared = &self.0.socket.0.0;
         loop {
             let waits = self.0.news.changed.notified();
-            {
-                let mut progress = lock(&self.0.news.connection);
-                if let Some(event) = progress.events.pop_front() {
-                    return Ok(Some(event));
-                }
-                if progress.end.is_some() {
-                    return Ok(None);
-                }
+            match self.happened() {
+                Poll::Ready(event) => return event,
+                Poll::Pending => waits.await,
             }
-            if lock(&shared.state).failed {
-                return Err(Error::Broken);
-            }
-            waits.await;
         }
+    }
+
+    /// The next event if there is one; `None` once the connection is over.
+    fn happened(&self) -> Poll<Result<Option<Event>, Error>> {
+        let mut progress = lock(&self.0.news.connection);
+        if let Some(event) = progress.events.pop_front() {
+            return Poll::Ready(Ok(Some(event)));
+        }
+        if progress.end.is_some() {
+            return Poll::Ready(Ok(None));
+        }
+        drop(progress);
+        if lock(&self.0.socket.0.0.state).failed { Poll::Ready(Err(Error::Broken)) } else { Poll::Pending }
+    }
+
+    /// What happens besides messages, as a stream: [`event`](Self::event) after event.
+    pub fn events(&self) -> ConnectionEvents {
+        ConnectionEvents::new(self.clone())
     }
 
     /// Ends it once everything that was sent is acknowledged, and waits for that. What comes and is

@@ -3,7 +3,10 @@
 use braidcast_socket::{
     AsyncSocket, CloseReason, Connection, Error, Event, Path, Protection, SendOptions, SharedSocket, Socket,
 };
+use futures_core::Stream;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
 
 fn server(protection: &Protection) -> (AsyncSocket, SocketAddr) {
@@ -232,4 +235,94 @@ async fn who_comes_and_goes_before_anybody_accepts_is_not_kept() {
     last.send(b"I stay", &SendOptions::default()).await.unwrap();
     let accepted = server.accept().await.unwrap();
     assert_eq!(accepted.recv().await.unwrap().unwrap().data, b"I stay");
+}
+
+/// The next item of a stream, as `StreamExt::next` has it.
+async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await
+}
+
+#[tokio::test]
+async fn connections_messages_and_events_are_streams_and_dropping_one_loses_nothing() {
+    let (server, at) = server(&Protection::Anyone);
+    let mut incoming = server.incoming();
+    assert!(tokio::time::timeout(Duration::from_millis(20), next(&mut incoming)).await.is_err(), "nobody is there");
+    let sending = tokio::spawn(async move {
+        let connection = client(&Protection::Anyone).connect(&[Path::to(at)]).await.unwrap();
+        let options = SendOptions::new().report();
+        for n in 0..100_u8 {
+            connection.send(&[n], &options).await.unwrap();
+            if n % 10 == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        let mut events = connection.events();
+        let mut delivered = 0;
+        while delivered < 100 {
+            delivered += usize::from(matches!(next(&mut events).await, Some(Ok(Event::Delivered { .. }))));
+        }
+        drop(events);
+        connection.shutdown().await.unwrap();
+    });
+    let accepted = next(&mut incoming).await.unwrap().unwrap();
+    let mut came = Vec::new();
+    loop {
+        // Streams and futures are dropped again and again while they wait.
+        let mut messages = accepted.messages();
+        match tokio::time::timeout(Duration::from_millis(1), next(&mut messages)).await {
+            Ok(Some(message)) => came.push(message.unwrap().data[0]),
+            Ok(None) => {
+                assert!(next(&mut messages).await.is_none(), "it goes on after its end");
+                break;
+            }
+            Err(_) => {}
+        }
+    }
+    assert_eq!(came, (0..100).collect::<Vec<u8>>());
+    sending.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_a_stream_is_woken() {
+    let (server, at) = server(&Protection::Plain);
+    let reading = tokio::spawn(async move {
+        let mut incoming = server.incoming();
+        let mut messages = next(&mut incoming).await.unwrap().unwrap().messages();
+        let mut count = 0;
+        while let Some(message) = next(&mut messages).await {
+            message.unwrap();
+            count += 1;
+        }
+        count
+    });
+    let connection = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+    for n in 0..5_u8 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        connection.send(&[n], &SendOptions::default()).await.unwrap();
+    }
+    connection.shutdown().await.unwrap();
+    assert_eq!(tokio::time::timeout(Duration::from_secs(5), reading).await.unwrap().unwrap(), 5);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_dropped_with_messages_unread_is_not_kept() {
+    let (server, at) = server(&Protection::Plain);
+    let connection = client(&Protection::Plain).connect(&[Path::to(at)]).await.unwrap();
+    let accepted = server.accept().await.unwrap();
+    for n in 0..10_u8 {
+        connection.send(&[n], &SendOptions::default()).await.unwrap();
+    }
+    // They have come, and more does after the end has begun.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(accepted);
+    _ = connection.send(&[10], &SendOptions::default()).await;
+    let ended = tokio::time::timeout(Duration::from_secs(5), connection.closed()).await;
+    assert_eq!(ended.unwrap().unwrap().0, CloseReason::Shutdown);
+    for _ in 0..50 {
+        if server.with(|socket| Ok(socket.connections().count())).unwrap() == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the connection is still there, and nobody can read it any more");
 }

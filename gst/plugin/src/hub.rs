@@ -2,12 +2,12 @@
 //! names share it, so that several senders are received at one port.
 
 use crate::failure::Failure;
+use crate::paths::Ends;
 use crate::places;
-use crate::protection::Protection;
+use crate::protection::{Protection, Secured};
 use crate::receiving::{Member, Said, Worker};
 use crate::thread::{Bell, lock, spawn};
 use braidcast_driver::Bind;
-use braidcast_sctp::SecurityOptions;
 use gst::ResourceError as Code;
 use gstreamer as gst;
 use std::sync::{Arc, Mutex};
@@ -25,10 +25,11 @@ pub(crate) struct Common {
 
 /// How to receive.
 pub(crate) struct Settings {
-    pub(crate) binds: Vec<Bind>,
-    pub(crate) security: Option<SecurityOptions>,
+    pub(crate) ends: Ends,
+    pub(crate) security: Secured,
     pub(crate) common: Common,
     /// What the stream has to be called that the first element takes; empty: anything, and there is no second one.
+    /// An element that dials has a thread of its own in any case.
     pub(crate) name: String,
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct Members {
 /// A thread that receives for all elements at the same ports.
 pub(crate) struct Hub {
     binds: Vec<Bind>,
-    common: Common,
+    pub(crate) common: Mutex<Common>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) members: Mutex<Members>,
 }
@@ -61,11 +62,16 @@ impl Hub {
     pub(crate) fn join(settings: Settings, member: impl FnOnce(Arc<Bell>) -> Member) -> Result<Arc<Member>, Failure> {
         let mut hubs = lock(&HUBS);
         hubs.retain(|hub| !lock(&hub.members).over);
-        let meets = |hub: &&Arc<Self>| !settings.name.is_empty() && places::meet(&hub.binds, &settings.binds);
+        let binds = match &settings.ends {
+            Ends::Listen(binds) => binds.clone(),
+            Ends::Dial(_) => Vec::new(),
+        };
+        let named = !settings.name.is_empty() && !binds.is_empty();
+        let meets = |hub: &&Arc<Self>| named && places::meet(&hub.binds, &binds);
         if let Some(hub) = hubs.iter().find(meets) {
             let mut members = lock(&hub.members);
             if !members.over {
-                hub.check(&settings, &members)?;
+                hub.check(&settings, &binds, &members)?;
                 let member = Arc::new(member(Arc::clone(&hub.bell)));
                 members.new.push(Arc::clone(&member));
                 members.all.push(Arc::clone(&member));
@@ -76,9 +82,8 @@ impl Hub {
         let bell = Arc::new(Bell::new()?);
         let member = Arc::new(member(Arc::clone(&bell)));
         let members = Members { new: Vec::new(), all: vec![Arc::clone(&member)], over: false };
-        let (binds, common) = (settings.binds.clone(), settings.common.clone());
+        let common = Mutex::new(settings.common.clone());
         let hub = Arc::new(Self { binds, common, bell, members: Mutex::new(members) });
-        let named = !settings.name.is_empty();
         let (inside, on_panic, first) = (Arc::clone(&hub), Arc::clone(&hub), Arc::clone(&member));
         let thread = spawn(
             "braidcastsrc",
@@ -94,12 +99,12 @@ impl Hub {
         Ok(member)
     }
 
-    fn check(&self, settings: &Settings, members: &Members) -> Result<(), Failure> {
-        if !places::serve(&self.binds, &settings.binds) {
+    fn check(&self, settings: &Settings, binds: &[Bind], members: &Members) -> Result<(), Failure> {
+        if !places::serve(&self.binds, binds) {
             let why = "another braidcastsrc has one of these ports at another address, or beside others";
             return Err(Failure::property("listen", why, "give both elements the same ports and addresses"));
         }
-        if self.common != settings.common {
+        if *lock(&self.common) != settings.common {
             let how = "set key, key-file, identity, peer-key, plain, keep-listening and give-up as it has them";
             return Err(Failure::property("listen", "another braidcastsrc listens there in another way", how));
         }

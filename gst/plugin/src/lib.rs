@@ -9,11 +9,13 @@
 //! GStreamer is C: no panic may leave this library. Those of an element's functions become errors
 //! of the pipeline in gstreamer-rs, those of the threads in [`thread`].
 
+mod caller;
 mod failure;
 #[cfg(test)]
 #[path = "../../../crates/testing/src/front_ends.rs"]
 pub mod front_ends;
 mod hub;
+mod paths;
 mod places;
 mod properties;
 mod protection;

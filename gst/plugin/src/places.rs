@@ -10,11 +10,12 @@ pub(crate) fn parts(text: &str) -> Vec<&str> {
 }
 
 /// One of `via` goes with each of `to`, or one of `to` with each of `via`, or the n-th with the
-/// n-th, as in `braidcast send`.
-pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
+/// n-th, as in `braidcast send`. `property`: what says where to.
+pub(crate) fn links(property: &str, to: &str, via: &str) -> Result<Vec<Link>, Failure> {
     let (to, via) = (parts(to), parts(via));
     if to.is_empty() {
-        return Err(Failure::property("to", "it is empty", "say where the receiver listens: to=home.example:9000"));
+        let how = format!("say where the other end listens: {property}=home.example:9000");
+        return Err(Failure::property(property, "it is empty", how));
     }
     let of = |text: &&str| {
         let Ok(via) = text.parse::<Via>();
@@ -26,15 +27,16 @@ pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
         (many, [one]) => many.iter().map(|via| (via.clone(), *one)).collect(),
         (many, others) if many.len() == others.len() => many.iter().cloned().zip(others.iter().copied()).collect(),
         (many, others) => {
-            let why = format!("{} do not pair up with {} of to", many.len(), others.len());
-            return Err(Failure::property("via", why, "give one of via or one of to, or as many of both"));
+            let why = format!("{} do not pair up with {} of {property}", many.len(), others.len());
+            let how = format!("give one of via or one of {property}, or as many of both");
+            return Err(Failure::property("via", why, how));
         }
     };
     let mut links: Vec<Link> = Vec::new();
     for (nth, (via, to)) in pairs.iter().enumerate() {
         if pairs[..nth].contains(&(via.clone(), to)) {
             return Err(Failure::property(
-                "to",
+                property,
                 format!("the path from {via} to {to} is there twice"),
                 "leave one out",
             ));
@@ -44,30 +46,31 @@ pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
             via if pairs.iter().filter(|(other, _)| other == via).count() == 1 => via.to_string(),
             via => format!("{via} to {to}"),
         };
-        links.push(Link::new(via.clone(), target(to)?, name));
+        links.push(Link::new(via.clone(), target(property, to)?, name));
     }
     Ok(links)
 }
 
 /// Where HOST:PORT leads.
-fn target(to: &str) -> Result<Target, Failure> {
+fn target(property: &str, to: &str) -> Result<Target, Failure> {
     let how = "write HOST:PORT, for example home.example:9000 or [2001:db8::1]:9000";
     let target = to.parse::<Target>().ok().filter(|it| it.port() != 0);
-    let target = target.ok_or_else(|| Failure::property("to", format!("'{to}' is not an address with a port"), how))?;
+    let target =
+        target.ok_or_else(|| Failure::property(property, format!("'{to}' is not an address with a port"), how))?;
     match target {
         Target::Addr(addr) if addr.ip().is_unspecified() || addr.ip().is_multicast() => {
-            Err(Failure::property("to", format!("{} is not the address of one machine", addr.ip()), how))
+            Err(Failure::property(property, format!("{} is not the address of one machine", addr.ip()), how))
         }
         target => Ok(target),
     }
 }
 
-/// `PORT`, `:PORT`, `ADDR:PORT`, or several.
-pub(crate) fn binds(listen: &str) -> Result<Vec<Bind>, Failure> {
+/// `PORT`, `:PORT`, `ADDR:PORT`, or several, of the property that is called `name`.
+pub(crate) fn binds(name: &str, text: &str) -> Result<Vec<Bind>, Failure> {
     let how = "write 9000, 192.0.2.1:9000 or [2001:db8::1]:9000, or several with commas";
-    let all = parts(listen);
+    let all = parts(text);
     if all.is_empty() {
-        return Err(Failure::property("listen", "it is empty", how));
+        return Err(Failure::property(name, "it is empty", how));
     }
     let bind = |part: &&str| {
         let digits = part.strip_prefix(':').unwrap_or(part);
@@ -75,7 +78,7 @@ pub(crate) fn binds(listen: &str) -> Result<Vec<Bind>, Failure> {
             return Ok(Bind::default().with(|it| it.port = port));
         }
         let address = part.parse::<SocketAddr>();
-        let wrong = |_| Failure::property("listen", format!("'{part}' is neither PORT nor ADDR:PORT"), how);
+        let wrong = |_| Failure::property(name, format!("'{part}' is neither PORT nor ADDR:PORT"), how);
         address.map(Bind::to_addr).map_err(wrong)
     };
     all.iter().map(bind).collect()
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn one_goes_with_each_and_equal_numbers_go_in_order() {
-        let names = |to, via| links(to, via).map(|links| links.into_iter().map(|it| it.name).collect::<Vec<_>>());
+        let names = |to, via| links("to", to, via).map(|links| links.into_iter().map(|it| it.name).collect::<Vec<_>>());
         assert_eq!(names("127.0.0.1:1,127.0.0.2:1", "").unwrap(), ["127.0.0.1:1", "127.0.0.2:1"]);
         assert_eq!(names("127.0.0.1:1", "lo, 127.0.0.1").unwrap(), ["lo", "127.0.0.1"]);
         assert_eq!(names("127.0.0.1:1,127.0.0.2:1", "lo").unwrap()[1], "lo to 127.0.0.2:1");
@@ -130,6 +133,7 @@ mod tests {
 
     #[test]
     fn sockets_are_ports_and_addresses() {
+        let binds = |text: &str| super::binds("listen", text);
         let all = binds("9000, 127.0.0.1:9001,:9002").unwrap();
         assert_eq!(all.iter().map(|it| it.port).collect::<Vec<_>>(), [9000, 9001, 9002]);
         let of = |text| binds(text).unwrap();

@@ -1,5 +1,6 @@
 //! How both elements declare properties, and read what is given for one.
 
+use crate::failure::Failure;
 use gst::glib;
 use gst::prelude::*;
 use gstreamer as gst;
@@ -34,6 +35,18 @@ pub(crate) fn live_number(name: &str, blurb: &str, default: u32, limits: RangeIn
 /// A text that can be changed while the pipeline plays.
 pub(crate) fn live_text(name: &str, blurb: &str) -> glib::ParamSpec {
     glib::ParamSpecString::builder(name).nick(name).blurb(blurb).mutable_playing().build()
+}
+
+pub(crate) fn live_flag(name: &str, blurb: &str, default: bool) -> glib::ParamSpec {
+    let it = glib::ParamSpecBoolean::builder(name).nick(name).blurb(blurb).default_value(default);
+    it.mutable_playing().build()
+}
+
+/// What to say if a property is set in a running element that takes it only before.
+pub(crate) fn refused_while_running(spec: &glib::ParamSpec) -> Option<Failure> {
+    let why = "it cannot be changed while the element runs, and stays as it is";
+    let live = spec.flags().contains(gst::PARAM_FLAG_MUTABLE_PLAYING);
+    (!live).then(|| Failure::property(spec.name(), why, "set it in NULL or READY"))
 }
 
 /// A number that the element reports.

@@ -28,12 +28,15 @@ pub(crate) struct Protection {
 impl Protection {
     /// The properties of an element that speaks with `other`, a receiver or a sender.
     pub(crate) fn properties(other: &str) -> [glib::ParamSpec; 5] {
-        let fingerprint = format!("Fingerprint of the {other}'s key, or several with commas; no other key is trusted");
+        let fingerprint = format!(
+            "Fingerprint of the {other}'s key, or several with commas; no other key is trusted. While the pipeline \
+             plays, a list can be replaced by another: who is on it no more is disconnected"
+        );
         [
             properties::secret("key", "Key that both ends share, of `braidcast key new`, or a passphrase"),
             properties::text("key-file", "File with that key in its first line", ""),
             properties::text("identity", "File with this end's private key, of `braidcast key identity`", ""),
-            properties::text("peer-key", &fingerprint, ""),
+            properties::live_text("peer-key", &fingerprint),
             properties::flag("plain", &format!("Do not encrypt; the {other} must not either"), false),
         ]
     }
@@ -62,21 +65,33 @@ impl Protection {
     }
 
     /// Of an end that waits for others.
-    pub(crate) fn server(&self) -> Result<Option<SecurityOptions>, Failure> {
-        self.options(Trust::Anyone)
+    pub(crate) fn server(&self) -> Result<Secured, Failure> {
+        Ok(Secured { method: self.method(Trust::Anyone)?, known: None })
     }
 
     /// Of an end that connects to another one, which is called `names`: if that showed a key of its
     /// own there, it has to show it again.
-    pub(crate) fn client(&self, names: &[String]) -> Result<ClientSecurity, Failure> {
+    pub(crate) fn client(&self, names: &[String]) -> Result<Secured, Failure> {
         let named = self.plain || self.key.is_some() || self.key_file.is_some() || self.peer_key.is_some();
         let known = if named { None } else { Some(KnownPeers::of_user(names).map_err(unusable)?) };
-        let options = self.options(known.as_ref().map_or(Trust::First, KnownPeers::trust))?;
-        Ok(ClientSecurity { options, known })
+        let method = self.method(known.as_ref().map_or(Trust::First, KnownPeers::trust))?;
+        Ok(Secured { method, known })
     }
 
-    /// `open`: whom to trust if no key is named.
-    fn options(&self, open: Trust) -> Result<Option<SecurityOptions>, Failure> {
+    /// The keys of `list` that are to be in place of those of `peer-key` while the element runs.
+    ///
+    /// # Errors
+    /// It has none, or there was no list when the element was started.
+    pub(crate) fn changed_peers(&self, list: &str) -> Result<Vec<Fingerprint>, Failure> {
+        if self.peer_key.is_none() {
+            let why = "it was empty when the element was started";
+            return Err(Failure::property("peer-key", why, "set it in NULL or READY"));
+        }
+        fingerprints(list)
+    }
+
+    /// `open`: whom to trust if no key is named. `None`: nothing is encrypted.
+    fn method(&self, open: Trust) -> Result<Option<Arc<Tls>>, Failure> {
         let shared = self.key.is_some() || self.key_file.is_some();
         if self.plain {
             let more = shared || self.identity.is_some() || self.peer_key.is_some();
@@ -97,8 +112,7 @@ impl Protection {
         } else {
             (self.own()?, self.peer_key.as_deref().map_or(Ok(open), |text| Ok(Trust::Only(fingerprints(text)?)))?)
         };
-        let method = Arc::new(Tls::new(identity, trust, &Suite::ALL));
-        Ok(Some(SecurityOptions::new(method)))
+        Ok(Some(Arc::new(Tls::new(identity, trust, &Suite::ALL))))
     }
 
     fn shared(&self) -> Result<Identity, Failure> {
@@ -124,15 +138,24 @@ impl Protection {
     }
 }
 
-/// Protection of an end that connects.
-#[derive(Default)]
-pub(crate) struct ClientSecurity {
-    pub(crate) options: Option<SecurityOptions>,
-    /// Whom this user connected with before.
+/// Protection as a session has it.
+#[derive(Default, Debug)]
+pub(crate) struct Secured {
+    method: Option<Arc<Tls>>,
+    /// Of an end that connects: whom this user connected with before.
     known: Option<KnownPeers>,
 }
 
-impl ClientSecurity {
+impl Secured {
+    pub(crate) fn options(&self) -> Option<SecurityOptions> {
+        self.method.clone().map(|method| SecurityOptions::new(method))
+    }
+
+    /// Lets in who has one of these keys, and nobody else, from the next handshake on.
+    pub(crate) fn trust(&self, keys: &[Fingerprint]) {
+        self.method.iter().for_each(|method| method.set_trust(Trust::Only(keys.to_vec())));
+    }
+
     /// There is a connection: a key of its own that the other end showed for the first time is
     /// remembered. A sentence about that, as an error if it cannot be.
     pub(crate) fn connected(&mut self, report: Option<&SecurityReport>) -> Option<Result<String, String>> {
@@ -179,7 +202,8 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         let it = || Protection::default();
         let text = |text: &str| Some(text.to_owned());
-        assert!(it().server().unwrap().is_some() && Protection { plain: true, ..it() }.server().unwrap().is_none());
+        let is_secured = |it: Protection| it.server().map(|it| it.options().is_some());
+        assert_eq!([is_secured(it()), is_secured(Protection { plain: true, ..it() })], [Ok(true), Ok(false)]);
         for (wrong, words) in [
             (Protection { plain: true, key: text("a passphrase"), ..it() }, "nothing is encrypted"),
             (Protection { key: text("a passphrase"), key_file: text("x"), ..it() }, "key-file is set too"),

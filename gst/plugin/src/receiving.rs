@@ -1,13 +1,19 @@
 //! The thread behind `braidcastsrc`: a session over all paths in, bytes of a transport stream out, each when it is due.
 
+use crate::caller::{Ask, Caller};
 use crate::failure::Failure;
 use crate::hub::{Hub, Settings};
+use crate::paths::{Ends, Paths, Words};
+use crate::protection::{Protection, Secured};
 use crate::state::State as Happening;
 use crate::stats::Stats;
 use crate::thread::{Bell, Shared, Tell, lock};
 use braidcast_core::{Instant, Machine, Rng};
 use braidcast_driver::{Driver, Wake, entropy};
-use braidcast_session::{Admission, ChannelId, Content, Event, Farewell, Offer, Receiver, ReceiverOptions};
+use braidcast_sctp::{CloseReason, Fingerprint};
+use braidcast_session::{
+    Admission, ChannelId, Content, Event, Farewell, Offer, Permit, Receiver, ReceiverOptions, StartError,
+};
 use gst::ResourceError as Code;
 use gstreamer as gst;
 use std::collections::VecDeque;
@@ -20,17 +26,8 @@ const MAX_WAITING: usize = 8 << 20;
 const OUTPUT: usize = 64 * 188;
 /// Interval at which statistics are brought up to date.
 const REPORT_EACH: Duration = Duration::from_millis(200);
-
-/// Who sends.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Caller {
-    /// Its addresses with ports, with commas between.
-    pub(crate) address: String,
-    /// What it calls its stream; may be empty.
-    pub(crate) name: String,
-    /// Of the key that it showed; empty without one.
-    pub(crate) fingerprint: String,
-}
+/// Time without an answer of a sender that is called after which a warning is due.
+const NO_ANSWER: Duration = Duration::from_secs(3);
 
 /// What happened.
 #[derive(Debug)]
@@ -48,9 +45,6 @@ pub(crate) enum Said {
     /// It is over before its end.
     Failed(Failure),
 }
-
-/// Who is asked in the thread if a sender may come in.
-pub(crate) type Ask = Arc<dyn Fn(&Caller) -> bool + Send + Sync>;
 
 /// Bytes that are due.
 pub(crate) struct Output {
@@ -78,6 +72,8 @@ pub(crate) struct Passing {
     /// The thread wants to know when something is taken.
     watched: bool,
     closing: bool,
+    /// The senders that may come in from now on, and the protection that says so.
+    peers: Option<(Vec<Fingerprint>, Protection)>,
 }
 
 /// An element, as the thread knows it.
@@ -131,6 +127,14 @@ impl Receiving {
 
     pub(crate) fn stats(&self) -> Stats {
         self.member.shared.stats()
+    }
+
+    /// Lets in senders with one of these keys and no others, at these ports: `protection` is what the
+    /// other elements there need to have from now on.
+    pub(crate) fn change_peers(&self, keys: Vec<Fingerprint>, protection: Protection) {
+        let shared = &self.member.shared;
+        shared.state().data.peers = Some((keys, protection));
+        shared.bell.ring();
     }
 }
 
@@ -187,9 +191,9 @@ impl Outlet {
     fn offered(&mut self, now: Instant, receiver: &mut Receiver, offer: Offer) {
         self.gone();
         let report = receiver.report(now, self.channel);
-        let remotes = receiver.remotes(self.channel).iter().map(ToString::to_string).collect::<Vec<_>>();
-        let fingerprint = report.security.and_then(|it| it.peer_fingerprint).unwrap_or_default();
-        self.caller = Caller { address: remotes.join(","), name: offer.name, fingerprint };
+        let fingerprint = report.security.and_then(|it| it.peer_fingerprint);
+        self.caller = Caller::new(&receiver.remotes(self.channel), offer.name, fingerprint);
+        self.ended = false;
         (self.reliable, self.flush_asked, self.handed) = (offer.reliable, false, 0);
         self.refused = !(self.member.ask)(&self.caller);
         if self.refused {
@@ -221,7 +225,7 @@ impl Outlet {
         }
     }
 
-    fn happened(&mut self, now: Instant, receiver: &mut Receiver, event: Event) {
+    fn happened(&mut self, now: Instant, receiver: &mut Receiver, paths: &Paths, event: Event) {
         match event {
             Event::Offered(offer) => self.offered(now, receiver, offer),
             Event::Ended { .. } if std::mem::take(&mut self.refused) => {}
@@ -239,15 +243,15 @@ impl Outlet {
             Event::Restarted => self.note("the sender was started anew"),
             Event::ClockJumped => self.note("the sender's clock jumped; following it"),
             Event::PathUp(_, route) => {
-                self.tell(Said::State(Happening::of_path("path-up", &route.remote.to_string())));
-                self.note(format!("path from {} is up", route.remote));
+                self.tell(Said::State(Happening::of_path("path-up", &paths.name(route))));
+                self.note(format!("path {} is up", paths.name(route)));
             }
             Event::PathDown(_, route) => {
-                self.tell(Said::State(Happening::of_path("path-down", &route.remote.to_string())));
-                self.note(format!("path from {} does not answer", route.remote));
+                self.tell(Said::State(Happening::of_path("path-down", &paths.name(route))));
+                self.note(format!("path {} does not answer", paths.name(route)));
             }
             Event::PathRemoved(_, route) => {
-                self.tell(Said::State(Happening::of_path("path-removed", &route.remote.to_string())));
+                self.tell(Said::State(Happening::of_path("path-removed", &paths.name(route))));
             }
             Event::Ended { complete, reason } => {
                 self.ended = true;
@@ -309,10 +313,14 @@ impl Outlet {
 pub(crate) struct Worker {
     hub: Arc<Hub>,
     driver: Driver,
+    paths: Paths,
     receiver: Receiver,
+    security: Secured,
     outlets: Vec<Outlet>,
     keep: bool,
     report_at: Instant,
+    /// When a word is due that no sender answers that is called.
+    say_at: Option<Instant>,
     output: Vec<u8>,
 }
 
@@ -320,28 +328,38 @@ impl Worker {
     pub(crate) fn open(settings: Settings, hub: Arc<Hub>, first: Arc<Member>) -> Result<Self, Failure> {
         let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
         hub.bell.wake(&mut driver)?;
-        for bind in &settings.binds {
-            let bound = driver.bind(bind);
-            bound.map_err(|error| Failure::new(Code::OpenRead, error.to_string(), "set listen to another port"))?;
-        }
-        let keep = settings.common.keep;
+        let Settings { ends, security, common, name } = settings;
+        let dials = matches!(ends, Ends::Dial(_));
+        let properties = if dials { "from and via" } else { "listen" };
+        let (paths, words) = Paths::open(ends, &mut driver, Code::OpenRead, properties)?;
+        let keep = common.keep;
         let options = ReceiverOptions::default().with(|it| {
             it.keep = keep;
             it.hold = !keep;
             it.output_size = OUTPUT;
-            it.give_up = settings.common.give_up;
-            it.security = settings.security;
-            if !settings.name.is_empty() {
-                it.admission = Admission::Named(vec![settings.name]);
+            it.give_up = common.give_up;
+            it.security = security.options();
+            match (dials, name.is_empty()) {
+                (true, _) => it.name = name,
+                (false, true) => {}
+                (false, false) => it.admission = Admission::Named(vec![name]),
             }
         });
         let seed = entropy().map_err(|error| Failure::broken(&error))?;
-        let receiver = Receiver::new(options, Rng::from_entropy(seed)).map_err(|error| {
+        let (now, port, rng) = (driver.now(), options.local_port, Rng::from_entropy(seed));
+        let receiver = match dials {
+            true => Receiver::call(now, options, rng, port, &paths.routes()),
+            false => Receiver::new(options, rng).map_err(StartError::from),
+        };
+        let receiver = receiver.map_err(|error| {
             Failure::new(Code::Settings, format!("cannot receive: {error}"), "look at the element's properties")
         })?;
         let channel = receiver.channels().map(|(id, _)| id).next().unwrap_or(ChannelId(0));
-        let (report_at, outlets) = (driver.now(), vec![Outlet::new(first, channel)]);
-        Ok(Self { hub, driver, receiver, outlets, keep, report_at, output: Vec::new() })
+        let (outlets, say_at) = (vec![Outlet::new(first, channel)], dials.then_some(now + NO_ANSWER));
+        let output = Vec::new();
+        let it = Self { hub, driver, paths, receiver, security, outlets, keep, report_at: now, say_at, output };
+        it.say(words);
+        Ok(it)
     }
 
     pub(crate) fn run(mut self) {
@@ -364,8 +382,8 @@ impl Worker {
     fn work(&mut self) -> Result<(), Failure> {
         loop {
             let now = self.driver.now();
-            self.take_in();
-            self.take_events(now);
+            self.take_in(now);
+            self.take_events(now)?;
             for outlet in &mut self.outlets {
                 outlet.hand_out(now, &mut self.receiver, &mut self.output);
             }
@@ -375,16 +393,34 @@ impl Worker {
             if now >= self.report_at {
                 self.publish(now);
             }
-            match self.driver.drive(&mut self.receiver, Some(self.report_at)) {
+            if self.say_at.is_some_and(|at| at <= now) {
+                self.say_at = None;
+                let words = "no sender answers yet; going on calling (does `braidcast send --at` or braidcastsink with at run there, with the same key, and does UDP reach it?)";
+                self.say(Words { notes: Vec::new(), troubles: vec![words.into()] });
+            }
+            let words = self.paths.tend(&mut self.driver, &mut self.receiver);
+            self.say(words);
+            let until = [Some(self.report_at), self.say_at, self.paths.next()].into_iter().flatten().min();
+            match self.driver.drive(&mut self.receiver, until) {
                 Ok(Wake::Input(_)) => self.hub.bell.silence(),
+                Ok(Wake::Interfaces(_)) => {
+                    let words = self.paths.refresh(&mut self.driver, &mut self.receiver)?;
+                    self.say(words);
+                }
                 Ok(_) => {}
                 Err(error) => return Err(Failure::broken(&error)),
             }
         }
     }
 
-    /// Elements that came since the last turn.
-    fn take_in(&mut self) {
+    /// Elements that came since the last turn, and what elements have others do.
+    fn take_in(&mut self, now: Instant) {
+        for outlet in &self.outlets {
+            let Some((keys, protection)) = outlet.member.shared.state().data.peers.take() else { continue };
+            self.security.trust(&keys);
+            lock(&self.hub.common).protection = protection;
+            self.receiver.set_permits(now, keys.into_iter().map(|key| (key, Permit::default())).collect());
+        }
         let new = std::mem::take(&mut lock(&self.hub.members).new);
         for member in new {
             let channel = self.receiver.add_name(&member.name);
@@ -419,18 +455,63 @@ impl Worker {
         false
     }
 
-    fn take_events(&mut self, now: Instant) {
+    /// # Errors
+    /// The sender that is called refuses this end's key, or shows another one.
+    fn take_events(&mut self, now: Instant) -> Result<(), Failure> {
         while let Some((channel, event)) = self.receiver.poll_event() {
+            match &event {
+                Event::Connected => self.remember(now, channel),
+                Event::PathUp(_, route) => {
+                    let words = self.paths.up(&mut self.driver, &mut self.receiver, *route);
+                    self.say(words);
+                }
+                Event::PathDown(_, route) => self.paths.down(now, Some(*route)),
+                Event::Lost(_) => self.paths.down(now, None),
+                _ => {}
+            }
             let outlet = self.outlets.iter_mut().find(|outlet| Some(outlet.channel) == channel);
             match (outlet, event) {
-                (Some(outlet), event) => outlet.happened(now, &mut self.receiver, event),
+                (Some(outlet), event) => outlet.happened(now, &mut self.receiver, &self.paths, event),
                 (None, Event::Insecure(reason)) => self.reject(Caller::default(), reason.to_string()),
                 (None, Event::Refused { name, why }) => {
                     self.reject(Caller { name, ..Caller::default() }, why.to_string());
                 }
+                (None, Event::Ended { reason, .. }) => return Err(self.not_taken(&reason)),
+                (None, Event::Lost(reason)) => {
+                    self.say(Words { notes: vec![format!("{reason}; calling again")], troubles: Vec::new() });
+                }
                 _ => {}
             }
         }
+        Ok(())
+    }
+
+    /// A sender is there: says whose key was seen for the first time.
+    fn remember(&mut self, now: Instant, channel: Option<ChannelId>) {
+        self.say_at = None;
+        let report = channel.map(|channel| self.receiver.report(now, channel));
+        let said = self.security.connected(report.and_then(|it| it.security).as_ref());
+        let mut words = Words::default();
+        match said {
+            Some(Ok(it)) => words.notes.push(it),
+            Some(Err(it)) => words.troubles.push(it),
+            None => {}
+        }
+        self.say(words);
+    }
+
+    fn not_taken(&self, reason: &CloseReason) -> Failure {
+        let how = self.security.hint().filter(|_| matches!(reason, CloseReason::Insecure(_)));
+        let how =
+            how.unwrap_or_else(|| "the sender's own messages say more; both ends need the same key, or none".into());
+        Failure::new(Code::OpenRead, format!("no connection: {reason}"), how)
+    }
+
+    /// Reports to the first element what happened to paths.
+    fn say(&self, words: Words) {
+        let Some(outlet) = self.outlets.first() else { return };
+        words.notes.into_iter().for_each(|words| outlet.note(words));
+        words.troubles.into_iter().for_each(|words| outlet.tell(Said::Trouble(words)));
     }
 
     /// Who was turned away before it had a place concerns the element with its name, or the first.

@@ -1,17 +1,22 @@
 //! The thread behind `braidcastsink`: bytes of a transport stream in, a session over all paths out.
 
+use crate::caller::{Ask, Caller};
 use crate::failure::Failure;
-use crate::protection::ClientSecurity;
+use crate::paths::{Ends, Paths, Words};
+use crate::protection::Secured;
 use crate::state::State as Happening;
 use crate::stats::Stats;
 use crate::thread::{Bell, Shared, State, Tell, spawn};
-use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
-use braidcast_driver::{Carrier, Driver, Link, LinkChange, Links, LinksError, Wake, entropy};
+use braidcast_core::{Instant, Machine, Rng, SocketId};
+use braidcast_driver::{Driver, Link, Wake, entropy};
 use braidcast_media::{Format, Framing, Input};
-use braidcast_sctp::{CloseReason, SchedulerKind};
-use braidcast_session::{Event, Farewell, PathReport, RateLimits, RateReport, Redundancy, Sender, SenderOptions};
+use braidcast_sctp::{AssociationId, CloseReason, Fingerprint, SchedulerKind};
+use braidcast_session::{
+    Event, Farewell, PathReport, RateLimits, RateReport, Redundancy, SecurityReport, Sender, SenderOptions, StartError,
+};
 use gst::ResourceError as Code;
 use gstreamer as gst;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -34,8 +39,8 @@ const CLOSING: Duration = Duration::from_millis(500);
 
 /// How to send.
 pub(crate) struct Settings {
-    pub(crate) links: Vec<Link>,
-    pub(crate) security: ClientSecurity,
+    pub(crate) ends: Ends,
+    pub(crate) security: Secured,
     pub(crate) latency: Duration,
     pub(crate) redundancy: Redundancy,
     pub(crate) scheduler: SchedulerKind,
@@ -52,10 +57,11 @@ impl Settings {
             it.redundancy = self.redundancy;
             it.scheduler = self.scheduler;
             it.give_up = self.give_up;
-            it.security = self.security.options.clone();
+            it.security = self.security.options();
             it.skip_tsns = true;
             it.name = self.name.clone();
             it.encoder = self.encoder;
+            it.ask = matches!(self.ends, Ends::Listen(_));
         })
     }
 }
@@ -85,6 +91,12 @@ pub(crate) enum Said {
     Trouble(String),
     Note(String),
     Rate(Suggestion),
+    /// This receiver called, and is sent to from here on.
+    Added(Caller),
+    /// It is not any more.
+    Removed(Caller),
+    /// A receiver that called was turned away, for this reason.
+    Rejected(Caller, String),
     /// It is over before its end.
     Failed(Failure),
 }
@@ -112,6 +124,8 @@ pub(crate) enum Change {
     Encoder(RateLimits),
     /// The paths, those included that stay as they are.
     Links(Vec<Link>),
+    /// Receivers with one of these keys are sent to, and no others.
+    Peers(Vec<Fingerprint>),
 }
 
 /// Bytes of the stream as GStreamer has them.
@@ -126,6 +140,8 @@ struct Passing {
     ending: Ending,
     /// There is, or was, a receiver.
     begun: bool,
+    /// No receiver is waited for.
+    free: bool,
 }
 
 /// A session that sends.
@@ -135,12 +151,12 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    pub(crate) fn start(settings: Settings, tell: Tell<Said>) -> Result<Self, Failure> {
+    pub(crate) fn start(settings: Settings, tell: Tell<Said>, ask: Ask) -> Result<Self, Failure> {
         let shared = Arc::new(Shared::new(Arc::new(Bell::new()?)));
         let (inside, on_panic) = ((Arc::clone(&shared), Arc::clone(&tell)), Arc::clone(&shared));
         let thread = spawn(
             "braidcastsink",
-            move || Worker::open(settings, inside.0, inside.1),
+            move || Worker::open(settings, inside.0, inside.1, ask),
             Worker::run,
             move |failure| {
                 on_panic.end(Err(failure.clone()));
@@ -178,9 +194,15 @@ impl Sending {
 
     /// Waits until there is, or was, a receiver.
     pub(crate) fn wait_for_receiver(&self) -> Result<(), Refused> {
-        let state = self.shared.wait(|it| !it.begun);
+        let state = self.shared.wait(|it| !it.begun && !it.free);
         refused_when_over(&state)?;
-        if state.data.begun { Ok(()) } else { Err(Refused::Interrupted) }
+        if state.data.begun || state.data.free { Ok(()) } else { Err(Refused::Interrupted) }
+    }
+
+    /// Has who waits for a receiver go on without one, if it `is_free`.
+    pub(crate) fn go_on(&self, is_free: bool) {
+        self.shared.state().data.free = is_free;
+        self.shared.notify();
     }
 
     /// The stream has ended: waits until what was promised is delivered, or cannot be; `None` if
@@ -226,12 +248,19 @@ fn refused_when_over(state: &State<Passing>) -> Result<(), Refused> {
 struct Worker {
     shared: Arc<Shared<Passing>>,
     tell: Tell<Said>,
+    ask: Ask,
     driver: Driver,
-    links: Links,
-    /// What they were made of.
-    wanted: Vec<Link>,
+    paths: Paths,
     sender: Sender,
-    security: ClientSecurity,
+    /// What the stream is called.
+    name: String,
+    /// The receiver calls.
+    is_called: bool,
+    /// The receiver that the application lets in, until it is connected.
+    admitted: Option<Caller>,
+    /// The last receiver that called.
+    caller: Caller,
+    security: Secured,
     input: Input,
     suggested: u32,
     rate_at: Instant,
@@ -245,31 +274,36 @@ struct Worker {
 }
 
 impl Worker {
-    fn open(settings: Settings, shared: Arc<Shared<Passing>>, tell: Tell<Said>) -> Result<Self, Failure> {
+    fn open(settings: Settings, shared: Arc<Shared<Passing>>, tell: Tell<Said>, ask: Ask) -> Result<Self, Failure> {
         let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
         shared.bell.wake(&mut driver)?;
-        let wanted = settings.links.clone();
         let options = settings.session();
-        let opened = Links::open_now(settings.links, Carrier::Udp, &mut driver);
-        let (links, warnings) = opened.map_err(|error| cannot_open(&error))?;
-        warnings.into_iter().for_each(|words| tell(Said::Note(words)));
-        for via in links.missing() {
-            tell(Said::Note(format!("there is no {via} now; it joins when it appears")));
-        }
+        let Settings { ends, security, name, .. } = settings;
+        let is_called = options.ask;
+        let properties = if is_called { "at" } else { "to and via" };
+        let (paths, words) = Paths::open(ends, &mut driver, Code::OpenWrite, properties)?;
+        say(&tell, words);
         let seed = entropy().map_err(|error| Failure::broken(&error))?;
-        let (now, port) = (driver.now(), options.local_port);
-        let sender = Sender::new(now, options, Rng::from_entropy(seed), port, &links.routes());
+        let (now, port, rng) = (driver.now(), options.local_port, Rng::from_entropy(seed));
+        let sender = match is_called {
+            true => Sender::listen(now, options, rng).map_err(StartError::from),
+            false => Sender::new(now, options, rng, port, &paths.routes()),
+        };
         let sender = sender.map_err(|error| {
             Failure::new(Code::Settings, format!("cannot begin a session: {error}"), "look at the element's properties")
         })?;
         Ok(Self {
             shared,
             tell,
+            ask,
             driver,
-            links,
-            wanted,
+            paths,
             sender,
-            security: settings.security,
+            name,
+            is_called,
+            admitted: None,
+            caller: Caller::default(),
+            security,
             input: Input::new(Format::Ts, Framing::Datagrams),
             suggested: 0,
             rate_at: now,
@@ -317,12 +351,15 @@ impl Worker {
                 self.say_at = None;
                 self.say_no_answer();
             }
-            let changes = self.links.tend(&mut self.driver);
-            self.apply(changes);
-            let until = [Some(self.rate_at), self.input.poll_timeout(), self.say_at, self.end_by, self.links.next()];
+            let words = self.paths.tend(&mut self.driver, &mut self.sender);
+            say(&self.tell, words);
+            let until = [Some(self.rate_at), self.input.poll_timeout(), self.say_at, self.end_by, self.paths.next()];
             match self.driver.drive(&mut self.sender, until.into_iter().flatten().min()) {
                 Ok(Wake::Input(_)) => self.shared.bell.silence(),
-                Ok(Wake::Interfaces(_)) => self.refresh()?,
+                Ok(Wake::Interfaces(_)) => {
+                    let words = self.paths.refresh(&mut self.driver, &mut self.sender)?;
+                    say(&self.tell, words);
+                }
                 Ok(_) => {}
                 Err(error) => return Err(Failure::broken(&error)),
             }
@@ -336,38 +373,21 @@ impl Worker {
             match change {
                 Change::Latency(latency) => self.sender.set_latency(latency),
                 Change::Encoder(limits) => self.sender.set_rate_limits(limits),
-                Change::Links(wanted) => self.change_links(now, wanted),
-            }
-        }
-    }
-
-    /// New paths join before the others leave, so that there is always one.
-    fn change_links(&mut self, now: Instant, wanted: Vec<Link>) {
-        let gone: Vec<Link> = self.wanted.extract_if(.., |old| !wanted.contains(old)).collect();
-        let new = wanted.into_iter().filter(|link| !self.wanted.contains(link)).collect::<Vec<_>>();
-        // A path that goes elsewhere under its old name cannot be there beside the old one.
-        let (first, last): (Vec<_>, Vec<_>) =
-            gone.into_iter().partition(|old| new.iter().any(|link| link.name == old.name));
-        self.remove_links(now, first);
-        for link in new {
-            let (name, added) = (link.name.clone(), self.links.add(link.clone(), &mut self.driver));
-            match added {
-                Ok(change) => {
-                    self.wanted.push(link);
-                    self.apply(change.into_iter().collect());
+                Change::Links(wanted) => {
+                    let words = self.paths.change(&mut self.driver, &mut self.sender, wanted);
+                    say(&self.tell, words);
                 }
-                Err(error) => (self.tell)(Said::Trouble(format!("{name} cannot be a path: {error}"))),
+                Change::Peers(keys) => self.change_peers(now, &keys),
             }
         }
-        self.remove_links(now, last);
     }
 
-    fn remove_links(&mut self, now: Instant, links: Vec<Link>) {
-        for Link { name, .. } in links {
-            for route in self.links.remove(&name).unwrap_or_default() {
-                self.sender.leave(now, route);
-                self.driver.unbind(route.socket);
-            }
+    /// Only these receivers may have the stream from now on.
+    fn change_peers(&mut self, now: Instant, keys: &[Fingerprint]) {
+        self.security.trust(keys);
+        let security = self.sender.report(now).security;
+        if self.connected && !security.is_some_and(|it| is_listed(&it, keys)) {
+            self.sender.dismiss(now, Farewell::NotForYou);
         }
     }
 
@@ -406,36 +426,36 @@ impl Worker {
     fn take_events(&mut self) -> Option<(bool, CloseReason)> {
         let mut end = None;
         while let Some(event) = self.sender.poll_event() {
-            let name = |route: Route| self.links.name(route.socket).unwrap_or("a path").to_owned();
             match event {
-                Event::Connected => {
-                    self.set_connected(true);
-                    self.say_at = None;
-                    (self.tell)(Said::Connected);
-                    (self.tell)(Said::State(Happening::new("connected")));
-                    self.remember();
+                Event::Calling { id, remotes, security } => self.called(id, &remotes, security),
+                Event::Refused { why, .. } => {
+                    let caller = self.admitted.take().unwrap_or_default();
+                    self.reject(caller, why.to_string());
                 }
+                Event::Insecure(reason) => self.reject(Caller::default(), reason.to_string()),
+                Event::Connected => self.begin(),
                 Event::PathUp(_, route) => {
-                    (self.tell)(Said::Note(format!("{} is up", name(route))));
-                    (self.tell)(Said::State(Happening::of_path("path-up", &name(route))));
-                    let changes = self.links.up(route);
-                    self.apply(changes);
+                    self.note(format!("{} is up", self.paths.name(route)));
+                    (self.tell)(Said::State(Happening::of_path("path-up", &self.paths.name(route))));
+                    let words = self.paths.up(&mut self.driver, &mut self.sender, route);
+                    say(&self.tell, words);
                 }
                 Event::PathDown(_, route) => {
-                    (self.tell)(Said::Note(format!("{} does not answer", name(route))));
-                    (self.tell)(Said::State(Happening::of_path("path-down", &name(route))));
-                    self.links.down(self.driver.now(), route);
+                    self.note(format!("{} does not answer", self.paths.name(route)));
+                    (self.tell)(Said::State(Happening::of_path("path-down", &self.paths.name(route))));
+                    self.paths.down(self.driver.now(), Some(route));
                 }
-                Event::PathRemoved(_, route) if self.links.has_another(route) => {}
+                Event::PathRemoved(_, route) if self.paths.has_another(route) => {}
                 Event::PathRemoved(_, route) => {
-                    (self.tell)(Said::Note(format!("{} has left", name(route))));
-                    (self.tell)(Said::State(Happening::of_path("path-removed", &name(route))));
+                    self.note(format!("{} has left", self.paths.name(route)));
+                    (self.tell)(Said::State(Happening::of_path("path-removed", &self.paths.name(route))));
                 }
                 Event::Lost(reason) => {
                     self.set_connected(false);
-                    self.links.all_down(self.driver.now());
+                    self.paths.down(self.driver.now(), None);
                     (self.tell)(Said::State(Happening::with_reason("lost", words(&reason))));
-                    (self.tell)(Said::Trouble(format!("{}; reconnecting", words(&reason))));
+                    let next = if self.is_called { "waiting for a receiver's call" } else { "reconnecting" };
+                    (self.tell)(Said::Trouble(format!("{}; {next}", words(&reason))));
                 }
                 Event::InLine => {
                     (self.tell)(Said::State(Happening::new("in-line")));
@@ -454,17 +474,53 @@ impl Worker {
         end
     }
 
+    /// A receiver calls: the application says if it gets the stream.
+    fn called(&mut self, id: AssociationId, remotes: &[SocketAddr], security: Option<SecurityReport>) {
+        let fingerprint = security.and_then(|it| it.peer_fingerprint);
+        let caller = Caller::new(remotes, self.name.clone(), fingerprint);
+        let why_not = (!(self.ask)(&caller)).then_some(Farewell::NotForYou);
+        self.admitted = Some(caller);
+        self.sender.admit(self.driver.now(), id, why_not);
+    }
+
+    fn reject(&self, caller: Caller, why: String) {
+        (self.tell)(Said::Trouble(format!("a receiver was turned away: {why}")));
+        (self.tell)(Said::State(Happening::with_reason("rejected", why.clone())));
+        (self.tell)(Said::Rejected(caller, why));
+    }
+
+    /// There is a receiver.
+    fn begin(&mut self) {
+        if self.is_called {
+            // One that was started anew at the same addresses is the same.
+            self.caller = self.admitted.take().unwrap_or_else(|| self.caller.clone());
+        }
+        self.set_connected(true);
+        self.say_at = None;
+        (self.tell)(Said::Connected);
+        (self.tell)(Said::State(Happening::new("connected")));
+        self.remember();
+    }
+
     fn set_connected(&mut self, connected: bool) {
+        if self.is_called && connected != self.connected {
+            let caller = self.caller.clone();
+            (self.tell)(if connected { Said::Added(caller) } else { Said::Removed(caller) });
+        }
         self.connected = connected;
         self.shared.state().data.begun |= connected;
         self.shared.notify();
+    }
+
+    fn note(&self, words: String) {
+        (self.tell)(Said::Note(words));
     }
 
     /// Says whose key was seen for the first time.
     fn remember(&mut self) {
         let report = self.sender.report(self.driver.now());
         match self.security.connected(report.security.as_ref()) {
-            Some(Ok(words)) => (self.tell)(Said::Note(words)),
+            Some(Ok(words)) => self.note(words),
             Some(Err(words)) => (self.tell)(Said::Trouble(words)),
             None => {}
         }
@@ -472,7 +528,11 @@ impl Worker {
 
     fn say_no_answer(&self) {
         if !self.connected {
-            let words = "no receiver answers yet; going on trying (does `braidcast receive` or braidcastsrc run there, with the same key, and does UDP reach it?)";
+            let words = if self.is_called {
+                "no receiver has called yet; going on waiting (does `braidcast receive --from` or braidcastsrc with from run there, with the same key, and does UDP reach this port?)"
+            } else {
+                "no receiver answers yet; going on trying (does `braidcast receive` or braidcastsrc run there, with the same key, and does UDP reach it?)"
+            };
             (self.tell)(Said::Trouble(words.into()));
         }
     }
@@ -495,43 +555,9 @@ impl Worker {
     fn publish(&mut self, now: Instant) {
         self.report_at = now + REPORT_EACH;
         let report = self.sender.report(now);
-        let name = |path: &PathReport| self.links.name(SocketId(path.socket)).unwrap_or_default().to_owned();
+        let name = |path: &PathReport| self.paths.name_of(SocketId(path.socket)).unwrap_or_else(|| path.remote.clone());
         let names = report.paths.iter().map(name).collect();
         self.shared.publish(Stats { connected: self.connected, report, names });
-    }
-
-    /// Interfaces came or went.
-    fn refresh(&mut self) -> Result<(), Failure> {
-        let changes = self.links.refresh(&mut self.driver).map_err(|error| cannot_open(&error))?;
-        self.apply(changes);
-        Ok(())
-    }
-
-    /// Paths join and leave.
-    fn apply(&mut self, changes: Vec<LinkChange>) {
-        for change in changes {
-            let now = self.driver.now();
-            match change {
-                LinkChange::Joined { name, route, beside, .. } => match self.sender.join(now, route) {
-                    Ok(()) if beside => {}
-                    Ok(()) => (self.tell)(Said::Note(format!("{name} is there and joins"))),
-                    Err(error) => (self.tell)(Said::Note(format!("{name} is there and cannot join: {error}"))),
-                },
-                LinkChange::Left { name, route, beside } => {
-                    self.sender.leave(now, route);
-                    self.driver.unbind(route.socket);
-                    if !beside {
-                        (self.tell)(Said::Note(format!("{name} is gone")));
-                    }
-                }
-                LinkChange::Failed { why, .. } => (self.tell)(Said::Note(why)),
-                LinkChange::Unresolved { host, why } => {
-                    (self.tell)(Said::Note(format!("cannot find the address of {host}: {why}; going on trying")));
-                }
-                LinkChange::Moved { host, .. } => (self.tell)(Said::Note(format!("{host} has another address now"))),
-                _ => {}
-            }
-        }
     }
 
     fn broke_off(&self, reason: &CloseReason) -> Failure {
@@ -555,6 +581,14 @@ fn words(reason: &CloseReason) -> String {
     Farewell::of(reason).map_or_else(|| reason.to_string(), |farewell| farewell.to_string())
 }
 
-fn cannot_open(error: &LinksError) -> Failure {
-    Failure::new(Code::OpenWrite, error.to_string(), "look at the properties to and via")
+/// Reports what happened to paths.
+fn say(tell: &Tell<Said>, words: Words) {
+    words.notes.into_iter().for_each(|words| tell(Said::Note(words)));
+    words.troubles.into_iter().for_each(|words| tell(Said::Trouble(words)));
+}
+
+/// Returns `true` if the other end has one of these keys.
+fn is_listed(security: &SecurityReport, keys: &[Fingerprint]) -> bool {
+    let shown = security.peer_fingerprint.as_ref();
+    shown.is_some_and(|shown| keys.iter().any(|key| key.to_string() == *shown))
 }

@@ -14,10 +14,11 @@ fn refused(code: URIError, words: String) -> glib::Error {
 }
 
 /// Sets what `uri` says: `place`, the property that has the addresses, and those after the question mark.
+/// If `other` is one of these, there need be no addresses.
 ///
 /// # Errors
 /// In words, with what may be there; nothing is set then.
-pub(crate) fn set(element: &impl IsA<gst::Element>, place: &str, uri: &str) -> Result<(), glib::Error> {
+pub(crate) fn set(element: &impl IsA<gst::Element>, [place, other]: [&str; 2], uri: &str) -> Result<(), glib::Error> {
     if element.current_state() > gst::State::Ready {
         return Err(refused(URIError::BadState, "the URI can be changed in NULL and READY only".into()));
     }
@@ -26,10 +27,14 @@ pub(crate) fn set(element: &impl IsA<gst::Element>, place: &str, uri: &str) -> R
     let rest = rest.ok_or_else(|| bad(format!("{uri} does not begin with {SCHEME}://")))?;
     let (addresses, query) = rest.split_once('?').unwrap_or((rest, ""));
     let addresses = unescaped(addresses.trim_end_matches('/')).ok_or_else(|| bad(format!("{uri} has a wrong %")))?;
-    if addresses.is_empty() {
+    let names_other = query.split('&').any(|pair| pair.split_once('=').is_some_and(|(name, _)| name == other));
+    if addresses.is_empty() && !names_other {
         return Err(bad(format!("{uri} has no address; an example is {SCHEME}://home.example:9000")));
     }
-    let mut all = vec![(place.to_owned(), addresses.to_value())];
+    let mut all = Vec::new();
+    if !addresses.is_empty() {
+        all.push((place.to_owned(), addresses.to_value()));
+    }
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, text) = pair.split_once('=').unwrap_or((pair, "true"));
         let spec = element.find_property(name).filter(|spec| is_ours(element, spec, place));
@@ -47,8 +52,9 @@ pub(crate) fn set(element: &impl IsA<gst::Element>, place: &str, uri: &str) -> R
 }
 
 /// The URI that sets what is set; secrets are left out. `None` without an address.
-pub(crate) fn get(element: &impl IsA<gst::Element>, place: &str) -> Option<String> {
-    let addresses = element.property::<Option<String>>(place).filter(|text| !text.is_empty())?;
+pub(crate) fn get(element: &impl IsA<gst::Element>, [place, other]: [&str; 2]) -> Option<String> {
+    let text_of = |name| element.property::<Option<String>>(name).filter(|text| !text.is_empty());
+    let addresses = if text_of(other).is_some() { String::new() } else { text_of(place)? };
     let mut uri = format!("{SCHEME}://{}", escaped(&addresses));
     let mut sign = '?';
     for spec in ours(element, place).filter(|spec| spec.flags().contains(ParamFlags::READABLE)) {

@@ -8,6 +8,9 @@ mod common;
 #[path = "pipelines/applications.rs"]
 mod applications;
 
+#[path = "pipelines/callers.rs"]
+mod callers;
+
 use common::{Running, braidcast, free_port};
 use gst::prelude::*;
 use gstreamer as gst;
@@ -335,7 +338,11 @@ fn what_cannot_be_is_said_with_what_to_do() {
         ("fakesrc ! braidcastsink to=127.0.0.1:9 fec=much".to_owned(), "tetrys:10,9,200"),
         ("fakesrc ! braidcastsink to=127.0.0.1:9 key-file=/nowhere/key".to_owned(), "/nowhere/key"),
         ("fakesrc ! braidcastsink to=127.0.0.1:9 min-bitrate=9 max-bitrate=8".to_owned(), "more than max-bitrate"),
+        ("fakesrc ! braidcastsink at=9000 to=127.0.0.1:9".to_owned(), "set at alone"),
+        ("fakesrc ! braidcastsink at=home".to_owned(), "property at: 'home' is neither PORT nor ADDR:PORT"),
         ("braidcastsrc listen=home ! fakesink".to_owned(), "neither PORT nor ADDR:PORT"),
+        ("braidcastsrc from=home ! fakesink".to_owned(), "property from: 'home' is not an address with a port"),
+        ("braidcastsrc via=lo ! fakesink".to_owned(), "from=field.example:9000"),
         (format!("braidcastsrc listen={port} ! fakesink"), "in use by another program"),
     ] {
         let words = words.replace("fakesrc", "fakesrc ! video/mpegts,systemstream=true");

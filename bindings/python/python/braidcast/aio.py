@@ -304,7 +304,8 @@ async def serve(
     addresses: Iterable[str], handler: Optional[Callable[[Connection], Any]] = None, **how: Any
 ) -> Socket:
     """Listens at these addresses; the socket's addresses has them with their ports. how: as
-    braidcast.Socket takes it. With a handler, a coroutine function, each connection gets a task of its own."""
+    braidcast.Socket takes it. With a handler, a coroutine function, each connection gets a task of its own;
+    one whose handler raises is aborted."""
     blocking = await asyncio.to_thread(lambda: BlockingSocket(**how))
     # Before the loop knows of it: an address that is taken leaves nothing behind.
     bound = [blocking.bind(address) for address in addresses]
@@ -319,6 +320,15 @@ async def serve(
 async def _serve(socket: Socket, handler: Callable[[Connection], Any]) -> None:
     tasks = set()
     async for connection in socket:
-        task = asyncio.ensure_future(handler(connection))
+        task = asyncio.ensure_future(_handle(handler, connection))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
+
+
+async def _handle(handler: Callable[[Connection], Any], connection: Connection) -> None:
+    try:
+        await handler(connection)
+    except BaseException:
+        # Nobody has it any more who could end it.
+        connection.abort("an exception ended its handler")
+        raise

@@ -120,6 +120,8 @@ fn wrong_use_is_refused_with_what_is_wrong() {
     assert!(refused(sender(|| MediaSender::builder().latency(Duration::ZERO))).contains("latency"));
     let both = MediaReceiver::builder().named([".."]).listen(&[localhost()]);
     assert!(both.err().unwrap().to_string().contains("name"));
+    let long = MediaReceiver::builder().options(|it| it.name = "n".repeat(300)).call(&["127.0.0.1:9".parse().unwrap()]);
+    assert!(matches!(long, Err(Error::Name(_))));
 
     let bytes = sender(MediaSender::builder).unwrap();
     bytes.write(&[0x47; 188]).unwrap();

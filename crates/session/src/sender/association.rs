@@ -41,33 +41,83 @@ impl Sender {
     /// Something happened to an association that is not the present one.
     pub(super) fn take_call(&mut self, id: AssociationId, event: Sctp) {
         match event {
-            Sctp::Connected => self.called(id),
-            Sctp::Closed(reason @ CloseReason::Insecure(_)) => self.events.push_back(Event::Insecure(reason)),
+            Sctp::Connected => match self.refusal() {
+                Some(why) => self.refuse(id, why),
+                None if self.options.ask => self.ask_for(id),
+                None => self.let_in(id),
+            },
+            Sctp::Closed(reason) => {
+                self.callers.retain(|caller| *caller != id);
+                if matches!(reason, CloseReason::Insecure(_)) {
+                    self.events.push_back(Event::Insecure(reason));
+                }
+            }
             _ => {}
         }
     }
 
-    /// A receiver has called. The one that is there is served on, unless it is silent.
-    fn called(&mut self, id: AssociationId) {
-        let now = self.now;
-        let refused = match self.phase {
-            Phase::Closing | Phase::Closed => Some(Farewell::SenderStopped),
-            Phase::Up if now.since(self.heard.1) < SILENT => Some(Farewell::Served),
-            _ => None,
-        };
-        if let Some(why) = refused {
-            if let Some(association) = self.endpoint.association_mut(id) {
-                association.abort(now, why);
-            }
-            return;
+    /// A receiver has called, and the application says if it may come in.
+    fn ask_for(&mut self, id: AssociationId) {
+        let Some(association) = self.endpoint.association(id) else { return };
+        let remotes = association.paths().map(|path| path.route.remote).collect();
+        let security = association.standing().as_ref().map(SecurityReport::from);
+        self.callers.push(id);
+        self.events.push_back(Event::Calling { id, remotes, security });
+    }
+
+    /// The answer to [`Event::Calling`]: takes the receiver, or sends it away with the reason why not.
+    /// Ignored if it has gone. One that is there is served on, and a second one is turned away in any
+    /// case.
+    pub fn admit(&mut self, now: Instant, id: AssociationId, why_not: Option<Farewell>) {
+        self.now = self.now.max(now);
+        let Some(place) = self.callers.iter().position(|caller| *caller == id) else { return };
+        self.callers.swap_remove(place);
+        match why_not.or_else(|| self.refusal()) {
+            Some(why) => self.refuse(id, why),
+            None => self.let_in(id),
         }
+        self.pump(now);
+    }
+
+    /// Ends the present receiver's part with this reason, for example as it may have the stream no
+    /// longer. The session goes on with the next one.
+    pub fn dismiss(&mut self, now: Instant, why: Farewell) {
+        self.now = self.now.max(now);
+        if let Some(id) = self.id.filter(|_| self.is_open()) {
+            self.lost(CloseReason::Aborted);
+            self.send_away(id, why);
+        }
+    }
+
+    fn refuse(&mut self, id: AssociationId, why: Farewell) {
+        self.events.push_back(Event::Refused { name: String::new(), why });
+        self.send_away(id, why);
+    }
+
+    fn send_away(&mut self, id: AssociationId, why: Farewell) {
+        if let Some(association) = self.endpoint.association_mut(id) {
+            association.abort(self.now, why);
+        }
+    }
+
+    /// Why no other receiver can come in. The one that is there is served on, unless it is silent.
+    fn refusal(&self) -> Option<Farewell> {
+        match self.phase {
+            Phase::Closing | Phase::Closed => Some(Farewell::SenderStopped),
+            Phase::Up if self.now.since(self.heard.1) < SILENT => Some(Farewell::Served),
+            _ => None,
+        }
+    }
+
+    /// A receiver that called is sent to from now on.
+    fn let_in(&mut self, id: AssociationId) {
         if self.phase == Phase::Up {
             self.lost(CloseReason::PathsFailed);
-            if let Some(old) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
-                old.abort(now, Farewell::Succeeded);
+            if let Some(old) = self.id {
+                self.send_away(old, Farewell::Succeeded);
             }
         }
-        self.take_up(now, id);
+        self.take_up(self.now, id);
         self.connected();
     }
 
@@ -78,10 +128,7 @@ impl Sender {
         }
         let why = Farewell::NoSuchStream;
         self.events.push_back(Event::Refused { name: ask.name, why });
-        self.lost(CloseReason::Aborted);
-        if let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) {
-            association.abort(now, why);
-        }
+        self.dismiss(now, why);
     }
 
     /// The receiver that was there began anew over the same addresses.

@@ -65,6 +65,8 @@ pub struct Sender {
     incarnation: u64,
     endpoint: Endpoint,
     id: Option<AssociationId>,
+    /// Receivers that called, and about which the application has yet to say something.
+    callers: Vec<AssociationId>,
     phase: Phase,
     attempts: Attempts,
     /// The maximum rate over a route, bits per second.
@@ -176,6 +178,7 @@ impl Sender {
             incarnation: names.u64(),
             endpoint: Endpoint::new(transport, rng)?,
             id: None,
+            callers: Vec::new(),
             phase: Phase::Waiting,
             attempts,
             limits: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a receiver that dials says first.
 
-use super::opening::check_name;
+use super::opening::{MAX_NAME, check_name};
 use super::{VERSION, WireError};
 use crate::identity::Identity;
 use braidcast_core::{Reader, Writer};
@@ -52,15 +52,16 @@ pub(super) fn parse_ask(mut reader: Reader<'_>) -> Result<Ask, WireError> {
     })
 }
 
-/// Writes an ask into `out`, which is cleared first. Its name has at most [`MAX_NAME`](super::MAX_NAME) bytes.
+/// Writes an ask into `out`, which is cleared first. The name fits: see [`check_name`].
 pub fn write_ask(out: &mut Vec<u8>, ask: &Ask) {
     out.clear();
     let mut w = Writer::new(out);
     w.bytes(&[VERSION, ASK, ask.session, 0]);
     w.u32(ask.latency.map_or(0, |it| u32::try_from(it.as_micros()).unwrap_or(u32::MAX)));
     w.bytes(&ask.identity.map_or([0; 16], |it| it.0));
-    w.u8(ask.name.len() as u8);
-    w.bytes(ask.name.as_bytes());
+    let name = ask.name.as_bytes().get(..MAX_NAME).unwrap_or(ask.name.as_bytes());
+    w.u8(name.len() as u8);
+    w.bytes(name);
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
-use braidcast_session::{Event, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
+use braidcast_sctp::AssociationId;
+use braidcast_session::{Event, Farewell, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
 use braidcast_sim::link::Loss;
 use braidcast_sim::{Duplex, LinkModel};
 use std::collections::BTreeSet;
@@ -179,4 +180,83 @@ fn an_end_that_dials_waits_for_its_first_network() {
     scene.net.run_for(ms(3_000));
     let first = scene.sink().outputs.first().expect("it flows").0;
     assert!(first.since(start) < ms(1_500), "{:?}", first.since(start));
+}
+
+/// Calls that the source's application has not answered yet, each once.
+fn calls(scene: &Scene) -> Vec<AssociationId> {
+    let calling = |it: &Event| if let Event::Calling { id, .. } = it { Some(*id) } else { None };
+    scene.source().events.iter().filter_map(calling).collect()
+}
+
+fn with_sender<T>(scene: &mut Scene, act: impl FnOnce(&mut Sender, Instant) -> T) -> T {
+    let id = scene.source;
+    scene.net.with(id, |node, now| {
+        let Node::Source(source) = node else { unreachable!("this node is the source") };
+        act(&mut source.sender, now)
+    })
+}
+
+#[test]
+fn a_receiver_gets_nothing_before_the_application_admits_it_and_nothing_once_it_is_dismissed() {
+    let options = SenderOptions::default().with(|it| it.ask = true);
+    let mut scene = Scene::dialed(options, &ReceiverOptions::default(), camera(30), &[link(), link()]);
+    scene.net.run_for(ms(START + 1_500));
+    let [id] = calls(&scene)[..] else { panic!("{:?}", scene.source().events) };
+    let told = scene.sink().events.iter().any(|it| matches!(it, Event::Connected | Event::Offered(_)));
+    assert!(!told && scene.sink().outputs.is_empty(), "{:?}", scene.sink().events);
+    with_sender(&mut scene, |sender, now| sender.admit(now, id, None));
+    scene.net.run_for(ms(3_000));
+    assert!(!scene.sink().outputs.is_empty(), "{:?}", scene.sink().events);
+    // An answer that was given already changes nothing.
+    with_sender(&mut scene, |sender, now| sender.admit(now, id, Some(Farewell::NotForYou)));
+    scene.net.run_for(ms(1_000));
+    assert!(scene.net.now().since(scene.sink().outputs.last().unwrap().0) < ms(100));
+    with_sender(&mut scene, |sender, now| sender.dismiss(now, Farewell::NotForYou));
+    scene.net.run_for(ms(3_000));
+    let is_told = |it: &Event| match it {
+        Event::Ended { reason, .. } => Farewell::of(reason) == Some(Farewell::NotForYou),
+        _ => false,
+    };
+    assert!(scene.sink().events.iter().any(is_told), "{:?}", scene.sink().events);
+    assert!(scene.net.now().since(scene.sink().outputs.last().unwrap().0) > ms(1_000));
+    assert!(scene.source().events.iter().any(|it| matches!(it, Event::Lost(_))), "{:?}", scene.source().events);
+}
+
+#[test]
+fn a_receiver_that_goes_before_the_answer_leaves_the_place_for_the_next_one() {
+    let options = SenderOptions::default().with(|it| it.ask = true);
+    let mut scene = Scene::dialed(options, &ReceiverOptions::default(), camera(30), &[link()]);
+    scene.net.run_for(ms(START + 1_500));
+    let gone = calls(&scene)[0];
+    let id = scene.sink;
+    scene.net.with(id, |node, now| {
+        let Node::Sink(sink) = node else { unreachable!("this node is the sink") };
+        sink.receiver.abort(now, Farewell::ReceiverStopped);
+    });
+    restart_sink(&mut scene, &ReceiverOptions::default(), 77);
+    scene.net.run_for(ms(4_000));
+    with_sender(&mut scene, |sender, now| sender.admit(now, gone, None));
+    scene.net.run_for(ms(1_000));
+    assert!(scene.sink().outputs.is_empty());
+    let last = *calls(&scene).last().unwrap();
+    assert_ne!(last, gone);
+    with_sender(&mut scene, |sender, now| sender.admit(now, last, None));
+    scene.net.run_for(ms(3_000));
+    assert!(!scene.sink().outputs.is_empty(), "{:?}", scene.source().events);
+}
+
+#[test]
+fn a_receiver_that_is_turned_away_is_told_why_and_so_is_who_hears_of_it() {
+    let options = SenderOptions::default().with(|it| it.ask = true);
+    let mut scene = Scene::dialed(options, &ReceiverOptions::default(), camera(30), &[link()]);
+    scene.net.run_for(ms(START + 1_500));
+    let id = calls(&scene)[0];
+    with_sender(&mut scene, |sender, now| sender.admit(now, id, Some(Farewell::NotForYou)));
+    scene.net.run_for(ms(2_000));
+    assert!(scene.sink().outputs.is_empty());
+    let lost = |it: &Event| match it {
+        Event::Lost(reason) | Event::Ended { reason, .. } => Farewell::of(reason) == Some(Farewell::NotForYou),
+        _ => false,
+    };
+    assert!(scene.sink().events.iter().any(lost), "{:?}", scene.sink().events);
 }

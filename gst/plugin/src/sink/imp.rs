@@ -1,13 +1,15 @@
+use crate::caller::{self, Caller};
 use crate::failure::Failure;
+use crate::paths::Ends;
 use crate::places;
-use crate::properties::{self, flag, given, live_number, live_text, number, text, told};
+use crate::properties::{self, given, live_flag, live_number, live_text, number, text, told};
 use crate::protection::Protection;
 use crate::sending::{Change, Piece, Refused, Said, Sending, Settings, Suggestion};
 use crate::thread::lock;
 use crate::uri;
 use braidcast_sctp::SchedulerKind;
 use braidcast_session::{RateLimits, Redundancy, SenderOptions, wire};
-use gst::{ResourceError, glib};
+use gst::{ResourceError, glib, glib::subclass::Signal};
 use gstreamer as gst;
 use gstreamer_base::prelude::*;
 use gstreamer_base::subclass::prelude::*;
@@ -25,6 +27,7 @@ static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 struct Properties {
     to: String,
     via: String,
+    at: String,
     latency: u32,
     fec: String,
     scheduler: String,
@@ -43,6 +46,7 @@ impl Default for Properties {
         Self {
             to: String::new(),
             via: String::new(),
+            at: String::new(),
             latency: latency.as_millis() as u32,
             fec: redundancy.to_string(),
             scheduler: scheduler.to_string(),
@@ -70,9 +74,16 @@ impl Properties {
             wire::check_name(&self.stream_name).map_err(|why| Failure::property("stream-name", why, "give another"))?;
         }
         let names: Vec<String> = places::parts(&self.to).into_iter().map(String::from).collect();
+        let (ends, security) = match self.at.is_empty() {
+            true => (Ends::Dial(places::links("to", &self.to, &self.via)?), self.protection.client(&names)?),
+            false if self.to.is_empty() && self.via.is_empty() => {
+                (Ends::Listen(places::binds("at", &self.at)?), self.protection.server()?)
+            }
+            false => return Err(one_of_both()),
+        };
         Ok(Settings {
-            links: places::links(&self.to, &self.via)?,
-            security: self.protection.client(&names)?,
+            ends,
+            security,
             latency: Duration::from_millis(self.latency.into()),
             redundancy,
             scheduler,
@@ -93,12 +104,37 @@ impl Properties {
     /// What a property that was set just now changes while the pipeline plays.
     fn change(&self, name: &str) -> Result<Option<Change>, Failure> {
         Ok(match name {
-            "to" | "via" => Some(Change::Links(places::links(&self.to, &self.via)?)),
+            "to" | "via" if !self.at.is_empty() => return Err(one_of_both()),
+            "to" | "via" => Some(Change::Links(places::links("to", &self.to, &self.via)?)),
             "latency" => Some(Change::Latency(Duration::from_millis(self.latency.into()))),
             "min-bitrate" | "max-bitrate" => Some(Change::Encoder(self.encoder()?)),
             _ => None,
         })
     }
+
+    fn set(&mut self, name: &str, value: &glib::Value) {
+        let text = || given(value);
+        let number = || value.get::<u32>().unwrap_or_default();
+        match name {
+            "to" => self.to = text().unwrap_or_default(),
+            "via" => self.via = text().unwrap_or_default(),
+            "at" => self.at = text().unwrap_or_default(),
+            "latency" => self.latency = number(),
+            "fec" => self.fec = text().unwrap_or_else(|| Self::default().fec),
+            "scheduler" => self.scheduler = text().unwrap_or_else(|| Self::default().scheduler),
+            "stream-name" => self.stream_name = text().unwrap_or_default(),
+            "min-bitrate" => self.min_bitrate = number(),
+            "max-bitrate" => self.max_bitrate = number(),
+            "give-up" => self.give_up = number(),
+            "wait-for-connection" => self.wait_for_connection = value.get().unwrap_or_default(),
+            name => self.protection.set(name, value),
+        }
+    }
+}
+
+fn one_of_both() -> Failure {
+    let how = "set to, and via if you like, to call a receiver; set at alone to wait for its call";
+    Failure::property("at", "to or via is set too", how)
 }
 
 /// The element's own part.
@@ -128,11 +164,35 @@ impl Sink {
             Said::State(state) => state.post(&*it),
             Said::Trouble(words) => gst::element_imp_warning!(self, ResourceError::Write, ("{words}")),
             Said::Rate(suggestion) => self.suggest(&suggestion),
+            Said::Added(caller) => caller.signal(&*it, "caller-added", &caller.fingerprint),
+            Said::Removed(caller) => caller.signal(&*it, "caller-removed", &caller.fingerprint),
+            Said::Rejected(caller, why) => caller.signal(&*it, "caller-rejected", &why),
             Said::Failed(failure) => {
                 it.post_message(gst::message::Error::builder(failure.code, &failure.to_string()).src(&*it).build())
                     .ok();
             }
         }
+    }
+
+    /// Has a running element be different from now on.
+    ///
+    /// # Errors
+    /// It cannot be. What depends on other properties is kept for when those fit.
+    fn change(&self, session: &Sending, value: &glib::Value, spec: &glib::ParamSpec) -> Result<(), Failure> {
+        properties::refused_while_running(spec).map_or(Ok(()), Err)?;
+        let mut it = lock(&self.properties);
+        let name = spec.name();
+        let peers = match name {
+            "peer-key" => Some(it.protection.changed_peers(&given(value).unwrap_or_default())?),
+            _ => None,
+        };
+        it.set(name, value);
+        if name == "wait-for-connection" {
+            session.go_on(!it.wait_for_connection);
+        }
+        let change = peers.map(Change::Peers).map_or_else(|| it.change(name), |change| Ok(Some(change)))?;
+        change.into_iter().for_each(|change| session.change(change));
+        Ok(())
     }
 
     fn suggest(&self, suggestion: &Suggestion) {
@@ -211,6 +271,11 @@ impl ObjectImpl for Sink {
             let mut all = vec![
                 live_text("to", "Where the receiver listens, HOST:PORT; several with commas make several paths"),
                 live_text("via", "Network interfaces or local addresses to send from, with commas; each makes a path"),
+                text(
+                    "at",
+                    "UDP ports or addresses where the receiver's call is waited for, in place of to: 9000, 192.0.2.1:9000, several with commas",
+                    "",
+                ),
                 live_number(
                     "latency",
                     "End-to-end delay: each frame is played so long after its capture, ms",
@@ -228,7 +293,7 @@ impl ObjectImpl for Sink {
                     default.give_up,
                     0..=u32::MAX,
                 ),
-                flag(
+                live_flag(
                     "wait-for-connection",
                     "A pipeline that is not live begins when the receiver is there",
                     default.wait_for_connection,
@@ -246,32 +311,15 @@ impl ObjectImpl for Sink {
         &ALL
     }
 
+    fn signals() -> &'static [Signal] {
+        static ALL: LazyLock<Vec<Signal>> = LazyLock::new(caller::signals);
+        &ALL
+    }
+
     fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
-        let mut it = lock(&self.properties);
-        let text = || given(value);
-        let number = || value.get::<u32>().unwrap_or_default();
-        match spec.name() {
-            "to" => it.to = text().unwrap_or_default(),
-            "via" => it.via = text().unwrap_or_default(),
-            "latency" => it.latency = number(),
-            "fec" => it.fec = text().unwrap_or_else(|| Properties::default().fec),
-            "scheduler" => it.scheduler = text().unwrap_or_else(|| Properties::default().scheduler),
-            "stream-name" => it.stream_name = text().unwrap_or_default(),
-            "min-bitrate" => it.min_bitrate = number(),
-            "max-bitrate" => it.max_bitrate = number(),
-            "give-up" => it.give_up = number(),
-            "wait-for-connection" => it.wait_for_connection = value.get().unwrap_or_default(),
-            name => it.protection.set(name, value),
-        }
-        let change = it.change(spec.name());
-        drop(it);
-        if let Some(session) = self.session() {
-            match change {
-                Ok(change) => change.into_iter().for_each(|change| session.change(change)),
-                Err(failure) => {
-                    gst::element_imp_warning!(self, ResourceError::Settings, ("{failure}; nothing changes"))
-                }
-            }
+        let Some(session) = self.session() else { return lock(&self.properties).set(spec.name(), value) };
+        if let Err(failure) = self.change(&session, value, spec) {
+            gst::element_imp_warning!(self, ResourceError::Settings, ("{failure}; nothing changes"));
         }
     }
 
@@ -280,6 +328,7 @@ impl ObjectImpl for Sink {
         match spec.name() {
             "to" => it.to.to_value(),
             "via" => it.via.to_value(),
+            "at" => it.at.to_value(),
             "latency" => it.latency.to_value(),
             "fec" => it.fec.to_value(),
             "scheduler" => it.scheduler.to_value(),
@@ -333,7 +382,10 @@ impl BaseSinkImpl for Sink {
                 it.imp().hear(said);
             }
         };
-        let session = Sending::start(settings, Arc::new(tell)).map_err(|failure| failure.message())?;
+        let it = self.obj().downgrade();
+        let ask = move |caller: &Caller| it.upgrade().is_none_or(|it| caller.asks(&it));
+        let session = Sending::start(settings, Arc::new(tell), Arc::new(ask));
+        let session = session.map_err(|failure| failure.message())?;
         *lock(&self.session) = Some(Arc::new(session));
         Ok(())
     }
@@ -416,11 +468,11 @@ impl URIHandlerImpl for Sink {
     }
 
     fn uri(&self) -> Option<String> {
-        uri::get(&*self.obj(), "to")
+        uri::get(&*self.obj(), ["to", "at"])
     }
 
     fn set_uri(&self, text: &str) -> Result<(), glib::Error> {
-        uri::set(&*self.obj(), "to", text)
+        uri::set(&*self.obj(), ["to", "at"], text)
     }
 }
 

@@ -1,9 +1,11 @@
+use crate::caller::{self, Caller};
 use crate::failure::Failure;
 use crate::hub::{Common, Settings};
+use crate::paths::Ends;
 use crate::places;
 use crate::properties::{self, flag, given, number, text, told};
 use crate::protection::Protection;
-use crate::receiving::{Caller, Next, Output, Receiving, Said};
+use crate::receiving::{Next, Output, Receiving, Said};
 use crate::thread::lock;
 use crate::uri;
 use braidcast_session::wire;
@@ -12,7 +14,6 @@ use gstreamer as gst;
 use gstreamer_base::prelude::*;
 use gstreamer_base::subclass::base_src::CreateSuccess;
 use gstreamer_base::subclass::prelude::*;
-use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ const GIVE_UP: u32 = 300_000;
 #[derive(Clone)]
 struct Properties {
     listen: String,
+    from: String,
+    via: String,
     stream_name: String,
     keep_listening: bool,
     give_up: u32,
@@ -39,6 +42,8 @@ impl Default for Properties {
     fn default() -> Self {
         Self {
             listen: "9000".into(),
+            from: String::new(),
+            via: String::new(),
             stream_name: String::new(),
             keep_listening: false,
             give_up: GIVE_UP,
@@ -53,9 +58,18 @@ impl Properties {
         if !self.stream_name.is_empty() {
             wire::check_name(&self.stream_name).map_err(|why| Failure::property("stream-name", why, "give another"))?;
         }
+        let names: Vec<String> = places::parts(&self.from).into_iter().map(String::from).collect();
+        let (ends, security) = match (names.is_empty(), self.via.is_empty()) {
+            (true, true) => (Ends::Listen(places::binds("listen", &self.listen)?), self.protection.server()?),
+            (true, false) => {
+                let how = "leave it out, or say where a sender waits: from=field.example:9000";
+                return Err(Failure::property("via", "it needs from", how));
+            }
+            (false, _) => (Ends::Dial(places::links("from", &self.from, &self.via)?), self.protection.client(&names)?),
+        };
         Ok(Settings {
-            binds: places::binds(&self.listen)?,
-            security: self.protection.server()?,
+            ends,
+            security,
             common: Common {
                 protection: self.protection.clone(),
                 keep: self.keep_listening,
@@ -91,19 +105,15 @@ impl Source {
         match said {
             Said::Note(words) => gst::info!(CATEGORY, imp = self, "{words}"),
             Said::State(state) => state.post(&*it),
-            Said::Added(caller) => self.signal("caller-added", &caller, &caller.fingerprint),
-            Said::Removed(caller) => self.signal("caller-removed", &caller, &caller.fingerprint),
-            Said::Rejected(caller, why) => self.signal("caller-rejected", &caller, &why),
+            Said::Added(caller) => caller.signal(&*it, "caller-added", &caller.fingerprint),
+            Said::Removed(caller) => caller.signal(&*it, "caller-removed", &caller.fingerprint),
+            Said::Rejected(caller, why) => caller.signal(&*it, "caller-rejected", &why),
             Said::Trouble(words) => gst::element_imp_warning!(self, ResourceError::Read, ("{words}")),
             Said::Failed(failure) => {
                 it.post_message(gst::message::Error::builder(failure.code, &failure.to_string()).src(&*it).build())
                     .ok();
             }
         }
-    }
-
-    fn signal(&self, name: &str, caller: &Caller, last: &str) {
-        self.obj().emit_by_name::<()>(name, &[&caller.address, &caller.name, &last]);
     }
 
     /// The pipeline has to know how long after its capture the stream comes.
@@ -113,6 +123,20 @@ impl Source {
             let it = self.obj();
             let _ = it.post_message(gst::message::Latency::builder().src(&*it).build());
         }
+    }
+
+    /// Has a running element be different from now on.
+    ///
+    /// # Errors
+    /// It cannot be, and nothing changes.
+    fn change(&self, session: &Receiving, value: &glib::Value, spec: &glib::ParamSpec) -> Result<(), Failure> {
+        properties::refused_while_running(spec).map_or(Ok(()), Err)?;
+        // What can be changed is the list of keys.
+        let mut it = lock(&self.properties);
+        let keys = it.protection.changed_peers(&given(value).unwrap_or_default())?;
+        it.protection.set(spec.name(), value);
+        session.change_peers(keys, it.protection.clone());
+        Ok(())
     }
 
     /// A buffer with the time of its capture, in the pipeline's clock.
@@ -157,6 +181,12 @@ impl ObjectImpl for Source {
                     &default.listen,
                 ),
                 text(
+                    "from",
+                    "Where a sender waits, HOST:PORT; several with commas make several paths. It is called, and listen is not used",
+                    "",
+                ),
+                text("via", "Network interfaces or local addresses to call from, with commas; each makes a path", ""),
+                text(
                     "stream-name",
                     "Receive the stream of this name only; elements with different names may listen on the same ports",
                     &default.stream_name,
@@ -186,33 +216,22 @@ impl ObjectImpl for Source {
     }
 
     fn signals() -> &'static [Signal] {
-        static ALL: LazyLock<Vec<Signal>> = LazyLock::new(|| {
-            let text = String::static_type();
-            // Of the sender's addresses, the stream's name, and the fingerprint of the sender's key, or why it
-            // was turned away. They are emitted in the element's own thread.
-            let told = |name: &str| Signal::builder(name).param_types([text, text, text]);
-            let asked = told("caller-connecting").return_type::<bool>().run_last();
-            vec![
-                told("caller-added").build(),
-                told("caller-removed").build(),
-                told("caller-rejected").build(),
-                // One `false` is enough; without a handler everybody comes in.
-                asked
-                    .class_handler(|_| Some(true.to_value()))
-                    .accumulator(|_, _, value| match value.get() {
-                        Ok(false) => ControlFlow::Break(value.clone()),
-                        _ => ControlFlow::Continue(value.clone()),
-                    })
-                    .build(),
-            ]
-        });
+        static ALL: LazyLock<Vec<Signal>> = LazyLock::new(caller::signals);
         &ALL
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
+        if let Some(session) = self.session() {
+            if let Err(failure) = self.change(&session, value, spec) {
+                gst::element_imp_warning!(self, ResourceError::Settings, ("{failure}"));
+            }
+            return;
+        }
         let mut it = lock(&self.properties);
         match spec.name() {
             "listen" => it.listen = given(value).unwrap_or_else(|| Properties::default().listen),
+            "from" => it.from = given(value).unwrap_or_default(),
+            "via" => it.via = given(value).unwrap_or_default(),
             "stream-name" => it.stream_name = given(value).unwrap_or_default(),
             "keep-listening" => it.keep_listening = value.get().unwrap_or_default(),
             "give-up" => it.give_up = value.get().unwrap_or(GIVE_UP),
@@ -224,6 +243,8 @@ impl ObjectImpl for Source {
         let it = lock(&self.properties).clone();
         match spec.name() {
             "listen" => it.listen.to_value(),
+            "from" => it.from.to_value(),
+            "via" => it.via.to_value(),
             "stream-name" => it.stream_name.to_value(),
             "keep-listening" => it.keep_listening.to_value(),
             "give-up" => it.give_up.to_value(),
@@ -273,10 +294,7 @@ impl BaseSrcImpl for Source {
             }
         };
         let it = self.obj().downgrade();
-        let ask = move |caller: &Caller| {
-            let words: [&dyn ToValue; 3] = [&caller.address, &caller.name, &caller.fingerprint];
-            it.upgrade().is_none_or(|it| it.emit_by_name::<bool>("caller-connecting", &words))
-        };
+        let ask = move |caller: &Caller| it.upgrade().is_none_or(|it| caller.asks(&it));
         let session = Receiving::start(settings, Arc::new(tell), Arc::new(ask));
         let session = session.map_err(|failure| failure.message())?;
         *lock(&self.session) = Some(Arc::new(session));
@@ -335,10 +353,10 @@ impl URIHandlerImpl for Source {
     }
 
     fn uri(&self) -> Option<String> {
-        uri::get(&*self.obj(), "listen")
+        uri::get(&*self.obj(), ["listen", "from"])
     }
 
     fn set_uri(&self, text: &str) -> Result<(), glib::Error> {
-        uri::set(&*self.obj(), "listen", text)
+        uri::set(&*self.obj(), ["listen", "from"], text)
     }
 }

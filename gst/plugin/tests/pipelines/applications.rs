@@ -1,5 +1,6 @@
 //! What applications do with the elements: URIs, signals, messages, several senders, and changes while they play.
 
+use super::callers::identities;
 use super::common::{braidcast, free_port};
 use super::{KEY, Playing, decoded, folder, links, load, pictures};
 use gst::prelude::*;
@@ -9,10 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-type Heard = Arc<Mutex<Vec<[String; 3]>>>;
+pub(super) type Heard = Arc<Mutex<Vec<[String; 3]>>>;
 
 /// What a signal of the callers says from now on.
-fn heard(source: &gst::Element, signal: &str) -> Heard {
+pub(super) fn heard(source: &gst::Element, signal: &str) -> Heard {
     let all = Heard::default();
     let it = Arc::clone(&all);
     source.connect(signal, false, move |values| {
@@ -23,7 +24,7 @@ fn heard(source: &gst::Element, signal: &str) -> Heard {
 }
 
 /// Waits until `so`, 20 s at most.
-fn wait(what: &str, so: impl Fn() -> bool) {
+pub(super) fn wait(what: &str, so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !so() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
@@ -47,7 +48,7 @@ fn states(of: &Playing) -> Vec<String> {
     }
 }
 
-fn live(count: u32) -> String {
+pub(super) fn live(count: u32) -> String {
     pictures(count, 500, "is-live=true")
 }
 
@@ -69,6 +70,11 @@ fn elements_are_made_from_uris() {
     assert_eq!(source.property::<String>("listen"), ":9000");
     assert_eq!(source.property::<String>("stream-name"), "cam 1");
     assert!(source.property::<bool>("keep-listening"));
+    let waits = make(gst::URIType::Sink, "braidcast://?at=9000,9001").unwrap();
+    assert_eq!(waits.property::<String>("at"), "9000,9001");
+    assert_eq!(of(&waits), "braidcast://?at=9000,9001");
+    let calls = make(gst::URIType::Src, "braidcast://?from=field.example:9000").unwrap();
+    assert_eq!(of(&calls), "braidcast://?from=field.example:9000");
     for (kind, wrong, said) in [
         (gst::URIType::Sink, "braidcast://", "no address"),
         (gst::URIType::Sink, "braidcast://a:1?latency=1", "cannot be '1'"),
@@ -192,14 +198,7 @@ fn only_senders_on_the_list_come_in() {
     let Some(program) = braidcast() else { return };
     load();
     let dir = folder().join("list");
-    std::fs::create_dir_all(&dir).unwrap();
-    let keys = ["first", "second", "third"].map(|name| {
-        let file = dir.join(name).display().to_string();
-        let made = Command::new(&program).args(["key", "identity", &file]).output().unwrap();
-        let said = format!("{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
-        let key = said.split(|it: char| !it.is_ascii_hexdigit()).find(|it| it.len() == 64).expect(&said).to_owned();
-        (file, key)
-    });
+    let keys = identities(&program, &dir);
     let port = free_port();
     let list = format!("{},{}", keys[0].1, keys[1].1);
     let receiver = Playing::start(&format!(

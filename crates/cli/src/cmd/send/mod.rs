@@ -398,7 +398,8 @@ impl Session {
                     self.live.warn_rarely(now, format!("a receiver was turned away: {reason}"));
                 }
                 Event::Refused { name: asked, why } => {
-                    self.live.warn_rarely(now, format!("a receiver asked for '{asked}' and was turned away: {why}"));
+                    let asked = if asked.is_empty() { asked } else { format!(" asked for '{asked}' and") };
+                    self.live.warn_rarely(now, format!("a receiver{asked} was turned away: {why}"));
                 }
                 Event::InLine => self.live.warn("another sender is being received; waiting for its end"),
                 Event::Resume { offset, digest } => asked = Some((offset, digest)),
