@@ -109,7 +109,7 @@ impl Path {
                 }
                 if acked.repeated && !returned_here && self.rank() != Some(0) {
                     // Perhaps what went before it over another path arrived late: that brings back no path
-                    // that is silent, whose next heartbeat, or what is new there, tells for sure.
+                    // that is silent. Its next heartbeat, or what is new there, shows for sure.
                     news.highest_copied = news.highest_copied.max(Some(order));
                     return None;
                 }
