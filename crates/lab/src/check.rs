@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// How often a verdict that is another one is tried again, at most.
 pub const FURTHER_TRIES: u32 = 4;
 
+/// Runs at each point of an experiment that is new in a list, and how long each lasts at most.
+const FIRST: (u32, Duration) = (4, Duration::from_secs(60));
+
 /// What is expected of an experiment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expected {
@@ -60,12 +63,11 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Expected>, Wrong> {
         Wrong::new(format!("{file}:{line}"), e.message().trim().replace('\n', ", "), fix)
     })?;
     let known: Vec<Scenario> = Scenario::all()?;
-    let place = |name: &str| known.iter().position(|it| it.name == name);
     let mut list = Vec::new();
     for (experiment, entry) in entries {
         let wrong = |what: String, fix: String| Wrong::new(format!("{file}: [{experiment}]"), what, fix);
         // A scenario that is not inside is named by its file, which is read when it is run.
-        if place(&experiment).is_none() && !experiment.ends_with(".toml") {
+        if !known.iter().any(|it| it.name == experiment) && !experiment.ends_with(".toml") {
             let fix = did_you_mean(&experiment, known.iter().map(|it| it.name.as_str()));
             return Err(wrong("there is no such experiment".to_owned(), fix));
         }
@@ -79,8 +81,27 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Expected>, Wrong> {
             .map_err(|e| wrong(e.to_string(), "write for example \"20s\"".to_owned()))?;
         list.push(Expected { runs: entry.runs, duration, claims: entry.claims, experiment });
     }
-    list.sort_by_key(|it| place(&it.experiment).unwrap_or(usize::MAX));
+    sort(&mut list, &known);
     Ok(list)
+}
+
+/// In the order of `known`; then come those that are not inside.
+fn sort(list: &mut [Expected], known: &[Scenario]) {
+    let place = |it: &Expected| known.iter().position(|scenario| scenario.name == it.experiment);
+    list.sort_by_cached_key(|it| (place(it).unwrap_or(usize::MAX), it.experiment.clone()));
+}
+
+/// Adds the experiment `name`, or that in the file `name`, to a list that does not have it: without claims, with no
+/// more and no longer runs than the scenario has.
+///
+/// # Errors
+/// [`Wrong`], if there is no such experiment.
+pub fn add(list: &mut Vec<Expected>, name: &str) -> Result<(), Wrong> {
+    let scenario = Scenario::find(name)?;
+    let (runs, duration) = (FIRST.0.min(scenario.runs).max(2), FIRST.1.min(scenario.duration));
+    list.push(Expected { experiment: name.to_owned(), runs, duration, claims: Vec::new() });
+    sort(list, &Scenario::all()?);
+    Ok(())
 }
 
 /// The list as text, which [`read`] takes.

@@ -47,6 +47,11 @@ const RISE: f64 = 0.9;
 const USED: usize = 4;
 /// What a path carried is remembered for this long once the application sends too little to fill it.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
+/// After that it may carry one and a half times as much, and this at least, bytes in a second (32 kbit/s). While a link
+/// drops what is too large for it hardly anything passes. A queue that goes by a rate like that sends nothing more
+/// that could show another one.
+const DOUBT: f64 = 1.5;
+const LEAST: f64 = 4000.0;
 
 /// See the page of this file.
 #[derive(Clone, Debug)]
@@ -387,8 +392,8 @@ impl Controller for Live {
 
     fn delivery_rate(&self) -> Option<f64> {
         let rate = self.rate.get();
-        let doubt = if self.rate.is_known { 1.0 } else { 1.5 };
-        (rate > 0.0 && !self.in_slow_start()).then_some(self.policed.limit(doubt * rate))
+        let perhaps = if self.rate.is_known { rate } else { (DOUBT * rate).max(LEAST) };
+        (rate > 0.0 && !self.in_slow_start()).then_some(self.policed.limit(perhaps))
     }
 
     fn policing(&self) -> Policing {

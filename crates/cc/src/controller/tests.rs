@@ -200,6 +200,31 @@ fn small_messages_that_meet_jitter_do_not_end_the_slow_start_of_live() {
     assert_eq!(bench.controller.window(), 12_000);
 }
 
+/// A link drops what is large for a while: hardly anything passes, and then the queue sends nothing but small messages,
+/// as all else would be late at that rate.
+#[test]
+fn a_rate_of_next_to_nothing_is_not_believed_for_ever() {
+    let mut bench = Bench::new(Algorithm::Live, Standard::RFC_9260, Congestion::PerPath, 1200, 12_000);
+    let mut play = |rounds: u64, app_limited: bool| {
+        for _ in 0..rounds {
+            bench.now += Duration::from_millis(200);
+            let rate = Some(RateSample {
+                delivered: 72,
+                interval: Duration::from_millis(200),
+                prior_delivered: 0,
+                app_limited,
+            });
+            let (was_full, rtt) = (!app_limited, Some(Duration::from_millis(150)));
+            let acked = Acked { bytes: 72, may_grow: true, was_full, ack_ratio: 2, rtt, ends_round: true, rate };
+            bench.controller.on_acked(&bench.path(0), &acked);
+        }
+        bench.controller.delivery_rate()
+    };
+    assert_eq!(play(8, false), Some(360.0), "measured just now");
+    assert_eq!(play(4, true), Some(360.0), "and a moment ago");
+    assert_eq!(play(4, true), Some(4000.0), "32 kbit/s are worth a try");
+}
+
 proptest! {
     /// Whatever happens: a packet at least; nothing overflows; only an acknowledgement that may, or
     /// an undone timeout, lets the window grow, but for what a loss leaves at least; a timeout

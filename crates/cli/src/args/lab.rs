@@ -79,7 +79,7 @@ pub(crate) struct LabCheckArgs {
     /// Seed of the first run at each point; further tries have others
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = values::seed)]
     pub(crate) seed: u64,
-    /// Write into the list the verdicts that most of five tries come to
+    /// Write into the list the verdicts that most of five tries come to; adds experiments that are named
     #[arg(long)]
     pub(crate) update: bool,
 }

@@ -109,6 +109,24 @@ fn a_verdict_that_is_another_one_fails_with_the_line_that_runs_it_again() {
 }
 
 #[test]
+fn an_experiment_that_the_list_does_not_have_is_added_by_its_name_or_file() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("list.toml"), EXPECTED).unwrap();
+    std::fs::write(dir.path().join("mine.toml"), SCENARIO).unwrap();
+    let check =
+        |names: &str| Running::start(dir.path(), &format!("lab check {names} --list list.toml --quiet")).finish();
+    check("mine.toml").says(2, &["list.toml has no [mine.toml]", "--update adds one"]);
+    check("none.toml --update").says(2, &["none.toml", "check the path"]);
+    check("fairnes --update").says(2, &["did you mean 'fairness'?"]);
+    let updated = check("mine.toml daps-table --update");
+    updated.says(0, &[]);
+    assert!(updated.out().contains("2 experiments in list.toml"), "{}", updated.out());
+    let list = std::fs::read_to_string(dir.path().join("list.toml")).unwrap();
+    assert!(list.contains("[\"mine.toml\"]\nruns = ") && list.contains("[\"sctp-loss\"]\nruns = 2\n"), "{list}");
+    check("mine.toml daps-table").says(0, &[]);
+}
+
+#[test]
 fn a_list_that_is_none_is_refused() {
     Test::new("lab check --list gone.toml").run().says(2, &["cannot read gone.toml", "crates/lab/verdicts.toml"]);
     let check = |list: &str, names: &str| {

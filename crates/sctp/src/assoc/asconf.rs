@@ -42,6 +42,8 @@ pub(super) struct Reconfiguration {
     scattered: bool,
     /// How often they were sent since the last one was added.
     attempts: u32,
+    /// When they were last sent.
+    sent: Instant,
     /// They go, or go again, no sooner than this: T4-rto (RFC 5061 §5.1).
     due: Instant,
     /// The peer's last request, and our answer to it as on the wire.
@@ -107,6 +109,7 @@ impl Reconfiguration {
             carrier: None,
             scattered: false,
             attempts: 0,
+            sent: now,
             due: now,
             peer_serial: peer_initial_tsn.wrapping_sub(1),
             answer: Vec::new(),
@@ -348,7 +351,13 @@ impl Open {
     /// When requests are sent again.
     pub(super) fn asconf_timeout(&self) -> Option<Instant> {
         // With no path to send them over they wait for one.
-        self.request_path().map(|_| self.reconfiguration.due)
+        self.request_path().map(|_| self.requests_due())
+    }
+
+    /// When requests go again. What was patience while another path carried data would be a pause of the stream now.
+    fn requests_due(&self) -> Instant {
+        let Reconfiguration { sent, due, .. } = self.reconfiguration;
+        if self.is_stranded() { due.min(sent + self.options.timers.rto.initial) } else { due }
     }
 
     /// Sends the requests (again).
@@ -361,7 +370,7 @@ impl Open {
                 self.next_request(now)
             };
         }
-        if self.reconfiguration.due > now {
+        if self.requests_due() > now {
             return;
         }
         let stranded = self.is_stranded();
@@ -371,9 +380,9 @@ impl Open {
         }
         let Some(path) = self.request_path() else { return };
         let rto = self.options.timers.rto;
-        // While nothing else can be sent, patience would be a pause of the stream.
         let doublings = if stranded { 0 } else { self.reconfiguration.attempts.min(10) };
         self.reconfiguration.due = now + (rto.initial * (1 << doublings)).min(rto.max);
+        self.reconfiguration.sent = now;
         self.reconfiguration.attempts += 1;
         let bytes: Vec<u8> =
             self.reconfiguration.requests.iter().flat_map(|request| request.bytes.iter().copied()).collect();

@@ -36,7 +36,7 @@ impl Open {
 
     /// Returns `true` if packets are stamped: forward delays are measured, or messages say when they
     /// are due by our clock, which the peer has to know then (decision 39).
-    fn stamps(&self) -> bool {
+    pub(super) fn stamps(&self) -> bool {
         self.measures() || self.queue.has_timed()
     }
 

@@ -40,12 +40,13 @@ impl Open {
         }
     }
 
-    /// Appends a HEARTBEAT. Returns `false` if too little came from there for one more: that counts as one without an
-    /// answer.
-    pub(super) fn put_heartbeat(&mut self, now: Instant, index: PathIndex, buf: &mut Vec<u8>) -> bool {
+    /// Appends a HEARTBEAT to the packet that begins at `start`. Returns `false` if too little came from there for one
+    /// more: that counts as one without an answer.
+    pub(super) fn put_heartbeat(&mut self, now: Instant, index: PathIndex, start: usize, buf: &mut Vec<u8>) -> bool {
         let nonce = self.rng.u64();
         let info = self.paths[index].send_heartbeat(now, nonce);
-        let may_go = self.paths[index].may_get(Header::LEN + Info::CHUNK + self.framing());
+        let stamp = if self.stamps() { Timestamp::LEN } else { 0 };
+        let may_go = self.paths[index].may_get(buf.len() - start + Info::CHUNK + stamp + self.framing());
         if may_go {
             put_info(info, buf);
         }

@@ -87,7 +87,12 @@ impl Open {
         let tag = self.control.next().filter(|&(path, _)| path == index).map_or(self.peer_tag, |(_, tag)| tag);
         let (source_port, destination_port) = (self.options.local_port, self.peer_port);
         wire::begin(buf, Header { source_port, destination_port, verification_tag: tag });
-        let control = self.control.put(index, start + limit, self.auth.as_ref(), buf);
+        let mut control = self.control.put(index, start + limit, self.auth.as_ref(), buf);
+        if !self.paths[index].may_get(buf.len() - start + self.framing()) {
+            // The peer asks again, and then more has come from there.
+            buf.truncate(start + Header::LEN);
+            control.auth = None;
+        }
         if !control.alone && tag == self.peer_tag && self.state.is_up() {
             self.put_announcements(now, index, start, limit, buf);
             if plan.sack {
@@ -132,7 +137,7 @@ impl Open {
             self.journal.tell(|| SctpEvent::ForwardSent { path: self.paths[index].id(), tsn: point.wire() });
             self.paths[index].on_forward_sent(now);
         }
-        if pending.heartbeat && self.put_heartbeat(now, index, buf) {
+        if pending.heartbeat && self.put_heartbeat(now, index, start, buf) {
             self.put_timestamp(now, index, start + limit, buf);
         }
         if pending.mtu_probe && buf.len() == start + Header::LEN {

@@ -107,6 +107,12 @@ impl Path {
                     self.stats.repaired_chunks += 1;
                     return Some(counts); // While it is in flight it says nothing of those before it, either.
                 }
+                if acked.repeated && !returned_here && self.rank() != Some(0) {
+                    // Perhaps what went before it over another path arrived late: that brings back no path
+                    // that is silent. Its next heartbeat, or what is new there, shows for sure.
+                    news.highest_copied = news.highest_copied.max(Some(order));
+                    return None;
+                }
                 news.highest_order = news.highest_order.max(Some(order));
                 if made_up_for {
                     // Perhaps it never arrived: that says nothing about the path's rate, delay and MTU.
@@ -493,5 +499,28 @@ mod tests {
         let windows =
             [(0, ms(0)), (1, limit - ms(1)), (2, limit + ms(1)), (3, limit + ms(1))].map(|(n, it)| acked(n, it));
         assert_eq!(windows.map(|it| it - windows[0]), [0, 1000, 1000, 1000]);
+    }
+
+    /// What went over another path first may have arrived from there.
+    #[test]
+    fn what_goes_again_over_a_silent_path_brings_it_back_only_by_its_own_answer() {
+        let route = Route::new(SocketId(0), ([192, 0, 2, 1], 9899).into());
+        for (silent, repeated, returned_here) in
+            [(true, true, false), (true, true, true), (true, false, false), (false, true, false)]
+        {
+            let mut path = Path::new(Instant::ZERO, PathId(0), route, PathState::Active, Arc::new(Options::live()));
+            let sent = Instant::from_millis(1000);
+            if silent {
+                path.fall_silent(sent);
+            }
+            let (place, stamp) = (None, cc::Stamp::default());
+            let was = Was::InFlight { awaited: true };
+            let acked = Acked { tsn: Tsn::new(1), place, len: 1000, sent, repeated, copied: None, stamp, was };
+            let (mut news, orders) = (News::default(), (Order::new(0), Order::new(1)));
+            path.on_chunk_acked(sent + ms(1), orders, &acked, None, returned_here, &mut news);
+            let proves = !silent || !repeated || returned_here;
+            assert_eq!(news.proven().is_some(), proves, "silent {silent}, again {repeated}, back here {returned_here}");
+            assert_eq!(news.acked, 1000);
+        }
     }
 }

@@ -102,7 +102,7 @@ impl Path {
             }
             self.pending.heartbeat = true;
         }
-        self.pending.heartbeat |= self.heartbeats.asked_again(now).is_some();
+        self.pending.heartbeat |= self.heartbeats.is_asked_again(now);
         if let Some(train) = self.train() {
             if self.state == PathState::Active {
                 self.trains.start(now);

@@ -93,9 +93,14 @@ impl Heartbeats {
         self.again = pause.map(|pause| now + pause);
     }
 
-    /// The nonce of the one that goes once more, if it is time.
-    pub(crate) fn asked_again(&self, now: Instant) -> Option<u64> {
-        self.outstanding.filter(|_| self.again.is_some_and(|again| again <= now)).map(|(nonce, _)| nonce)
+    /// The nonce of the one that is not answered and has not failed.
+    pub(crate) fn asked(&self) -> Option<u64> {
+        self.outstanding.map(|(nonce, _)| nonce)
+    }
+
+    /// Returns `true` if it is time for that one to go once more.
+    pub(crate) fn is_asked_again(&self, now: Instant) -> bool {
+        self.outstanding.is_some() && self.again.is_some_and(|again| again <= now)
     }
 
     /// A share of the pause that is drawn anew with each heartbeat, uniformly from 0.5 to 1.5 (RFC 9260 §8.3).

@@ -75,11 +75,11 @@ impl Path {
 
     /// A heartbeat leaves, marked with `nonce`. Returns what stands in it.
     pub(crate) fn send_heartbeat(&mut self, now: Instant, nonce: u64) -> Info {
-        let again = self.heartbeats.asked_again(now);
-        if again.is_none() {
+        // What was asked and is not answered yet is asked again: with another nonce its answer would count for nothing.
+        let nonce = self.heartbeats.asked().unwrap_or(nonce);
+        if !self.heartbeats.is_asked_again(now) {
             self.heartbeats.sent(now, nonce, self.heartbeat_timeout());
         }
-        let nonce = again.unwrap_or(nonce);
         self.heartbeats.ask_again(now, self.silent_pause(now));
         Info { path: self.id, sent: now, nonce, probe_size: 0, place: None }
     }
@@ -306,5 +306,31 @@ impl Path {
     /// Redundancy chunks for each data chunk that it carried, were the next one redundancy.
     pub(crate) fn redundancy_share(&self) -> f64 {
         (self.stats.redundancy_chunks + 1) as f64 / (self.stats.sent_chunks + 1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Options, PathState};
+    use braidcast_core::{PathId, Route, SocketId};
+    use std::sync::Arc;
+
+    /// The peer asks often over a far path, and each time we ask back.
+    #[test]
+    fn what_is_asked_again_before_its_answer_can_be_there_is_answered_all_the_same() {
+        let (route, at) = (Route::new(SocketId(0), ([192, 0, 2, 1], 9899).into()), Instant::from_millis);
+        let mut path = Path::new(at(0), PathId(0), route, PathState::Unconfirmed, Arc::new(Options::live()));
+        let asked: Vec<Info> = (0..3)
+            .map(|n| {
+                path.ask(at(100 * n));
+                path.send_heartbeat(at(100 * n), 7 + n)
+            })
+            .collect();
+        assert!(asked.iter().all(|info| info.nonce == asked[0].nonce));
+        assert!(path.on_heartbeat_ack(at(300), &asked[0], 0), "the first one is answered");
+        assert!(!path.on_heartbeat_ack(at(400), &asked[1], 0), "once");
+        path.ask(at(1000));
+        assert_ne!(path.send_heartbeat(at(1000), 20).nonce, asked[0].nonce);
     }
 }

@@ -20,6 +20,7 @@ mod interleaving;
 mod interop_dcsctp;
 mod interop_proto;
 mod interop_support;
+mod joins;
 mod late_wake;
 mod liars;
 mod live;

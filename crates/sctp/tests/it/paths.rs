@@ -1,7 +1,8 @@
 //! Paths join, leave, fail and come back, through NATs, and none of it loses anything.
 
 use crate::common::{
-    CLIENT, Flow, Pair, Recording, SERVER, bulk, link, ms, on, packet, pattern, raw_packet, route, tag, transfer,
+    CLIENT, Flow, Pair, Recording, SERVER, bulk, link, ms, on, packet, pattern, raw_packet, rebind, route, tag,
+    transfer,
 };
 use braidcast_core::{Instant, Route, SocketId};
 use braidcast_sctp::wire::chunk::{Asconf, Auth, Heartbeat, kind};
@@ -313,17 +314,6 @@ fn an_idle_path_that_dies_is_noticed_by_its_heartbeats() {
         down(&pair.client_events) && down(&pair.server_events)
     });
     assert_eq!(pair.client_path(0).unwrap().state, PathState::Active);
-}
-
-/// From now on the server sees link `i`'s client at `new` and reaches it there alone.
-fn rebind(pair: &mut Pair, i: usize, old: &str, new: &str) {
-    let (there, back) = pair.links[i];
-    let (client, server) = ((pair.client, i as u16), (pair.server, i as u16));
-    let dead = pair.net.add_link(link(10, 15));
-    pair.net.set_down(dead, true);
-    pair.net.route(client, SERVER[i].parse().unwrap(), &[there], server, new.parse().unwrap());
-    pair.net.route(server, new.parse().unwrap(), &[back], client, SERVER[i].parse().unwrap());
-    pair.net.route(server, old.parse().unwrap(), &[dead], client, SERVER[i].parse().unwrap());
 }
 
 #[test]

@@ -45,11 +45,17 @@ pub(super) fn run(args: &LabCheckArgs, common: &Common) -> Outcome {
         )
     })?;
     let mut list = check::read(&file, &read).map_err(|e| refused(&e))?;
-    if let Some(unknown) = args.names.iter().find(|name| !list.iter().any(|it| it.experiment == **name)) {
-        return Err(Failure::usage(
-            format!("{file} has no [{unknown}]"),
-            "name experiments of the list, or none for all",
-        ));
+    for name in &args.names {
+        if list.iter().any(|it| it.experiment == *name) {
+            continue;
+        }
+        if !args.update {
+            return Err(Failure::usage(
+                format!("{file} has no [{name}]"),
+                "name experiments of the list, or none for all; --update adds one",
+            ));
+        }
+        check::add(&mut list, name).map_err(|e| refused(&e))?;
     }
     let is_wanted = |it: &Expected| args.names.is_empty() || args.names.contains(&it.experiment);
     let wanted: Vec<Expected> = list.iter().filter(|it| is_wanted(it)).cloned().collect();

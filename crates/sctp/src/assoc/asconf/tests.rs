@@ -303,3 +303,33 @@ fn hosts_that_a_peer_names_are_asked_a_few_times() {
     assert_eq!(sent_to_others(&mut pair, Duration::from_secs(300)), 0);
     assert_eq!(pair.open().paths.len(), 1);
 }
+
+/// The answer that is kept is longer than what asks for it again, from an address that is not proved.
+#[test]
+fn who_asks_for_a_long_answer_gets_three_times_its_bytes_at_most() {
+    let mut pair = Pair::with(Options::live(), 1);
+    let (now, there) = (pair.now, Route::new(route(0, 0).socket, ([203, 0, 113, 1], 9).into()));
+    let serial = pair.open().reconfiguration.peer_serial.wrapping_add(1);
+    let ask = |pair: &mut Pair, source: Route, unknown: u32| {
+        let mut wanted = Vec::new();
+        Parameter::AddIp { correlation: 1, address: WILDCARD }.emit(&mut Writer::new(&mut wanted));
+        for n in 0..unknown {
+            // Of a kind that nobody knows, which is skipped and reported, with a correlation alone.
+            wanted.extend_from_slice(&[0xFF, 0x00, 0, 8]);
+            wanted.extend_from_slice(&n.to_be_bytes());
+        }
+        let asconf = Asconf { serial, address: WILDCARD, parameters: Parameters::new(&wanted) };
+        let mut bytes = Vec::new();
+        asconf.emit(&mut Writer::new(&mut bytes));
+        pair.open().handle_asconf(now, source, &asconf);
+        crate::wire::Header::LEN + bytes.len()
+    };
+    ask(&mut pair, route(0, 0), answer::MAX_CHANGES as u32 - 1);
+    pair.open().control.clear();
+    let came = ask(&mut pair, there, 0);
+    let open = pair.open();
+    let index = open.paths.by_route(there).expect("it is taken in, to be asked");
+    open.paths[index].on_packet_received(came, Ecn::NotEct);
+    let went = sent_to_others(&mut pair, Duration::from_secs(60));
+    assert!((1..=3 * (came + 28)).contains(&went), "{went} bytes for {came}");
+}

@@ -405,3 +405,14 @@ pub(crate) fn pattern(len: usize, salt: u64) -> Vec<u8> {
     Rng::from_seed(salt).fill(&mut bytes);
     bytes
 }
+
+/// From now on the server sees link `i`'s client at `new` and reaches it there alone.
+pub(crate) fn rebind(pair: &mut Pair, i: usize, old: &str, new: &str) {
+    let (there, back) = pair.links[i];
+    let (client, server) = ((pair.client, i as u16), (pair.server, i as u16));
+    let dead = pair.net.add_link(link(10, 15));
+    pair.net.set_down(dead, true);
+    pair.net.route(client, SERVER[i].parse().unwrap(), &[there], server, new.parse().unwrap());
+    pair.net.route(server, new.parse().unwrap(), &[back], client, SERVER[i].parse().unwrap());
+    pair.net.route(server, old.parse().unwrap(), &[dead], client, SERVER[i].parse().unwrap());
+}
