@@ -137,7 +137,7 @@ def compare_baselines(old, new):
     """Returns which ceilings were raised by more than what is noise, or are gone."""
     old, new = json.loads(old), json.loads(new)
     lines = []
-    for part, noise in (("instructions", 1.005), ("allocations", 1), ("system_calls", 1)):
+    for part, noise in (("instructions", 1.005), ("allocations", 1), ("calls", 1), ("system_calls", 1)):
         for row, was in old.get(part, {}).items():
             now = new.get(part, {}).get(row)
             if now is None or now > was * noise:

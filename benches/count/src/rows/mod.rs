@@ -34,7 +34,7 @@ pub(crate) const ALL: [Row; 18] = [
     ("decode-raptorq", "source symbol", codes::decode_raptorq),
 ];
 
-/// Rows over real sockets, of which allocations alone are compared.
+/// Rows over real sockets, of which allocations and system calls are compared.
 pub(crate) const OVER_SOCKETS: [Row; 2] =
     [("drive", "datagram", sockets::drive), ("message", "message", sockets::message)];
 

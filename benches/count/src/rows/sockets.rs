@@ -1,5 +1,5 @@
 //! Datagrams and messages over sockets of the loopback. How much of that the kernel has ready at once depends on the
-//! time, and so do instructions; how often memory is allocated hardly does.
+//! time, and so do instructions; how often memory is allocated and the kernel is called hardly does.
 
 use super::{PAYLOAD, noise};
 use crate::counted;
@@ -13,7 +13,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 const DATAGRAMS: u64 = 10_000;
 /// Every receive buffer has room for these.
 const AT_ONCE: u64 = 20;
-const MESSAGES: u64 = 2_000;
+const MESSAGES: u64 = 10_000;
 /// Messages that are not counted: the path is probed, and tables grow.
 const WARM_UP: u64 = 500;
 /// Something is lost if a row takes longer. The loopback loses nothing.
