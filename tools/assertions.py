@@ -7,9 +7,10 @@
 
 A commit that does so fails, unless its body has a line `loosened: WHY`. Compared are all tests of a commit together, by
 their tokens: what moves to another file, is formatted anew, gets another message or other names is the same assertion.
-tools/rust_assertions.py has what counts as one. Also compared: expected verdicts (crates/lab/verdicts.toml), and ceilings
-of `make count` (benches/count/baseline.json). A constant that is called a bound is compared whole, whatever changes
-in it. Not seen: other tables that a test walks over.
+tools/rust_assertions.py has what counts as one. Also compared: numbers that helpers of the same file compare in assertions
+(tools/rust_helpers.py), expected verdicts (crates/lab/verdicts.toml), and ceilings of `make count`
+(benches/count/baseline.json). A constant that is called a bound is compared whole, whatever changes in it. Not seen:
+other tables that a test walks over, and numbers for helpers of other files.
 """
 
 import collections
@@ -24,6 +25,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import commits
 import rust_assertions as rust
+import rust_helpers
 
 # Commits that a rule of later finds, read by hand: why each is right.
 EXPLAINED = {"e58553ccaae9b174d9dfa5ce01d3853bb73b8250": "every bound of the survey became stricter"}
@@ -108,6 +110,7 @@ def compare_tests(old_files, new_files):
     lines += [f"{it.place()}: removed: `{it.text()}`" for it in gone]
     for path in old_files.keys() & new_files.keys():
         lines += rust.bounds(path, old_files[path], new_files[path])
+        lines += rust_helpers.bounds(path, old_files[path], new_files[path])
     return lines
 
 
@@ -134,7 +137,7 @@ def compare_baselines(old, new):
     """Returns which ceilings were raised by more than what is noise, or are gone."""
     old, new = json.loads(old), json.loads(new)
     lines = []
-    for part, noise in (("instructions", 1.005), ("allocations", 1), ("system_calls", 1)):
+    for part, noise in (("instructions", 1.005), ("allocations", 1), ("calls", 1), ("system_calls", 1)):
         for row, was in old.get(part, {}).items():
             now = new.get(part, {}).get(row)
             if now is None or now > was * noise:

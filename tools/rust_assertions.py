@@ -179,9 +179,11 @@ def lines_of(text):
 @functools.lru_cache(maxsize=20_000)
 def of_file(path, text):
     """Returns the assertions of a file's tests, in order."""
-    if path.endswith(".py"):
-        return of_python(path, text)
-    tokens = test_parts(path, text)
+    return of_python(path, text) if path.endswith(".py") else of_tokens(path, test_parts(path, text))
+
+
+def of_tokens(path, tokens):
+    """Returns the assertions of tokens in Rust, in order."""
     found, function, known_until, attributes = [], "", -1, []
 
     def add(kind, part, line):

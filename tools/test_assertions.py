@@ -89,6 +89,17 @@ def main():
     constant = "const MOST: u32 = {};\n#[test]\nfn t() {{ assert!(n < MOST * 2); }}\n"
     expect("a constant", assertions.losses({PATH: constant.format(5)}, {PATH: constant.format(6)}), "loosened: `MOST")
     expect("a smaller constant", assertions.losses({PATH: constant.format(5)}, {PATH: constant.format(4)}), "")
+    helper = "fn rises<F: Fn(u32) -> u32>(of: F, least: f64) {{ assert!(of(5) as f64 > least * 2.0); }}\n#[test]\nfn t() {{ rises(|it| it + {}, {}); }}\n"
+    of = lambda *numbers: {PATH: helper.format(*numbers)}
+    expect("a bound for a helper", assertions.losses(of(1, 0.95), of(1, 0.9)), "in t: loosened: `0.95`, which `rises` compares")
+    expect("a stricter bound for a helper", assertions.losses(of(1, 0.9), of(1, 0.95)), "")
+    expect("no bound of a helper's call", assertions.losses(of(1, 0.9), of(2, 0.9)), "")
+    method = "fn lost_at_most(&self, most: usize) {{ assert!(self.lost <= most); }}\n#[test]\nfn t() {{ a.lost_at_most(4); a.lost_at_most({}); }}\n"
+    of = lambda number: {PATH: method.format(number)}
+    expect("a bound for a method", assertions.losses(of(2), of(3)), "loosened: `2`")
+    closure = "#[test]\nfn t() {{ let check = |text: &str, n| assert_eq!(parse(text), n); check(\"a\", {}); check(\"b\", 2); }}\n"
+    of = lambda number: {PATH: closure.format(number)}
+    expect("an exact number for a closure", assertions.losses(of(1), of(3)), "changed: `1`")
     python = "def test_a():\n    assert n < {}, 'why'\n"
     path = "bindings/python/tests/test_a.py"
     expect("Python", assertions.losses({path: python.format(5)}, {path: python.format(6)}), "loosened")
@@ -103,5 +114,5 @@ def main():
     assert assertions.REASON.search("a: b\n\nloosened: the link is slower here\n")
     assert not assertions.REASON.search("a: b\n\nloosened:\n") and not assertions.REASON.search("a: b\n\nwas loosened: yes\n")
 
-    print("\n".join(failed) or f"assertions: self-test of {len(FOUND) + len(FINE)} pairs and 19 cases passed")
+    print("\n".join(failed) or f"assertions: self-test of {len(FOUND) + len(FINE)} pairs and 24 cases passed")
     return bool(failed)

@@ -2,8 +2,8 @@
 //! `tools/count.py`, which counts the instructions between entering and leaving [`counted`].
 //!
 //! Without arguments all rows run once, uncounted, so that `cargo test` shows that they work.
-//! With names, those. Each prints its name, how many there were of what it counts, what that is, and
-//! how often memory was allocated.
+//! With names, those. Each prints its name, how many there were of what it counts, what that is,
+//! how often memory was allocated, and if its instructions are the same each time.
 
 mod rows;
 
@@ -62,13 +62,15 @@ fn main() {
         return;
     }
     let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    for (name, unit, work) in rows::ALL {
+    let exact = rows::ALL.map(|row| (row, "exact"));
+    let varying = rows::OVER_SOCKETS.map(|row| (row, "varying"));
+    for ((name, unit, work), instructions) in exact.into_iter().chain(varying) {
         // `cargo test FILTER` runs this binary too, with names of other tests.
         if named.is_empty() || named.iter().any(|it| it == name) {
             let number = work();
             row_ends(name);
             let allocations = ALLOCATIONS.take();
-            let _ = writeln!(std::io::stdout(), "{name}\t{number}\t{unit}\t{allocations}");
+            let _ = writeln!(std::io::stdout(), "{name}\t{number}\t{unit}\t{allocations}\t{instructions}");
         }
     }
 }

@@ -5,25 +5,26 @@ const LONGEST: usize = 256;
 /// and digits of all scripts as they are, of anything else each byte as `\x1b`, and no more than 256
 /// bytes. Whatever a peer says becomes text here, and nowhere else.
 pub fn words(bytes: &[u8]) -> String {
-    use core::fmt::Write;
     let mut shown = String::new();
-    let mut text = bytes;
-    while let Some(chunk) = text.utf8_chunks().next() {
-        let known = chunk.valid().chars().next();
-        let length = known.map_or(chunk.invalid().len(), char::len_utf8);
-        let (these, rest) = text.split_at(length);
-        if shown.len() >= LONGEST {
-            shown.push('…');
-            break;
+    for chunk in bytes.utf8_chunks() {
+        for it in chunk.valid().chars() {
+            if shown.len() >= LONGEST {
+                return shown + "…";
+            }
+            if is_plain(it) { shown.push(it) } else { show_bytes(&mut shown, it.encode_utf8(&mut [0; 4]).as_bytes()) }
         }
-        match known.filter(|it| is_plain(*it)) {
-            Some(plain) => shown.push(plain),
-            // Nothing that a String takes can fail.
-            None => these.iter().for_each(|byte| _ = write!(shown, "\\x{byte:02x}")),
+        if shown.len() >= LONGEST && !chunk.invalid().is_empty() {
+            return shown + "…";
         }
-        text = rest;
+        show_bytes(&mut shown, chunk.invalid());
     }
     shown
+}
+
+fn show_bytes(shown: &mut String, bytes: &[u8]) {
+    use core::fmt::Write;
+    // Nothing that a String takes can fail.
+    bytes.iter().for_each(|byte| _ = write!(shown, "\\x{byte:02x}"));
 }
 
 /// Moves no cursor, turns no text around, and looks like nothing else.
@@ -43,6 +44,18 @@ mod tests {
         // CSI as one character of UTF-8, a right-to-left override, and bytes that are none.
         assert_eq!(words("\u{9b}2J\u{202e}".as_bytes()), "\\xc2\\x9b2J\\xe2\\x80\\xae");
         assert_eq!(words(&[b'x'; 5000]).chars().count(), 257);
+    }
+
+    #[test]
+    fn no_character_is_cut_at_the_end_of_what_is_shown() {
+        let shown = |count| words(format!("{}\u{1f600}{}", "x".repeat(count), "y".repeat(5000)).as_bytes());
+        let face = "\\xf0\\x9f\\x98\\x80";
+        assert_eq!(shown(239), format!("{}{face}y…", "x".repeat(239)));
+        assert_eq!(shown(240), format!("{}{face}…", "x".repeat(240)));
+        assert_eq!(shown(255), format!("{}{face}…", "x".repeat(255)));
+        assert_eq!(shown(256), format!("{}…", "x".repeat(256)));
+        assert_eq!(words(&[b'x'; 256]), "x".repeat(256));
+        assert_eq!(words(&[0xff; 65]), format!("{}…", "\\xff".repeat(64)));
     }
 
     proptest! {

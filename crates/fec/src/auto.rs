@@ -292,6 +292,7 @@ mod tests {
 
     /// What it promises, tried on a Gilbert model: few packets stay lost.
     #[test]
+    #[cfg_attr(miri, ignore = "eight million draws take hours")]
     fn repairs_suffice_for_nearly_all_windows() {
         let mut rng = braidcast_core::Rng::from_seed(1);
         for (loss, burst) in [(0.01, 1.0), (0.05, 1.0), (0.05, 3.0), (0.02, 6.0)] {

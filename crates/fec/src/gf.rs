@@ -58,7 +58,9 @@ mod tests {
 
     #[test]
     fn products_and_inverses_are_what_they_are_defined_to_be() {
-        for (a, b) in (0..=255).flat_map(|a| (0..=255).map(move |b| (a, b))) {
+        // Miri takes a thousand times as long.
+        let factors = (0..=255).step_by(if cfg!(miri) { 17 } else { 1 });
+        for (a, b) in factors.flat_map(|a| (0..=255).map(move |b| (a, b))) {
             assert_eq!(mul(a, b), long(a, b), "{a} · {b}");
         }
         assert!((1..=255).all(|a| mul(a, inverse(a)) == 1));

@@ -5,6 +5,7 @@ mod media;
 mod paths;
 mod records;
 mod session;
+mod sockets;
 
 use crate::Row;
 use session::Protection::{Keys, Plain};
@@ -32,6 +33,10 @@ pub(crate) const ALL: [Row; 18] = [
     ("encode-raptorq", "source symbol", codes::encode_raptorq),
     ("decode-raptorq", "source symbol", codes::decode_raptorq),
 ];
+
+/// Rows over real sockets, of which allocations and system calls are compared.
+pub(crate) const OVER_SOCKETS: [Row; 2] =
+    [("drive", "datagram", sockets::drive), ("message", "message", sockets::message)];
 
 /// Bytes that look like media: no run of them is the same.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
