@@ -9,8 +9,14 @@ use core::ops::Range;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+/// Streams of the first priority, and how many there are of each of the others.
+const FIRST: u16 = 2;
+const RANKS: u16 = 4;
+/// Units of one rank take this many streams in turn: of a stream the transport begins one message at most before its
+/// turn (decision 41), and so many units of all kinds come in a second.
+const TURNS: u16 = 64;
 /// Streams that a session uses.
-pub(crate) const STREAMS: u16 = 6;
+pub(crate) const STREAMS: u16 = FIRST + RANKS * TURNS;
 /// The stream of clock, end and feedback messages, and of tables. In a reliable session, of
 /// everything.
 pub(crate) const CONTROL: u16 = 0;
@@ -159,21 +165,22 @@ impl Frames {
     }
 }
 
-/// The stream of a unit.
+/// The stream of the unit with the number `sequence`.
 ///
 /// Tables, with what else is small, and audio come first: both cost more than any frame when they
 /// lack. Then I, P, B frames that others need, and frames of which none is predicted. What is bulky and unknown
 /// goes with P: it may be a codec as bulky as video, which must never hold up
 /// the audio. What nobody misses goes last. Plain data has its session to itself.
-pub(crate) const fn stream(kind: Kind, reference: bool) -> u16 {
-    match kind {
-        Kind::Tables => CONTROL,
-        Kind::Audio => 1,
-        Kind::I | Kind::Data => 2,
-        Kind::P | Kind::Other if reference => 3,
-        Kind::B if reference => 4,
-        Kind::P | Kind::B | Kind::Other => 5,
-    }
+pub(crate) const fn stream(kind: Kind, reference: bool, sequence: u64) -> u16 {
+    let rank = match kind {
+        Kind::Tables => return CONTROL,
+        Kind::Audio => return 1,
+        Kind::I | Kind::Data => 0,
+        Kind::P | Kind::Other if reference => 1,
+        Kind::B if reference => 2,
+        Kind::P | Kind::B | Kind::Other => 3,
+    };
+    FIRST + (sequence % TURNS as u64) as u16 * RANKS + rank
 }
 
 /// Returns `true` for what is bulky and missed by none: program guides, carousels, stuffing.
@@ -184,11 +191,8 @@ pub(crate) const fn is_missed_by_none(kind: Kind, reference: bool) -> bool {
 /// The priority of a stream, 0 first.
 pub(crate) const fn priority(stream: u16) -> Priority {
     match stream {
-        CONTROL | 1 => Priority::new(0),
-        2 => Priority::new(1),
-        3 => Priority::new(2),
-        4 => Priority::new(3),
-        _ => Priority::new(4),
+        0..FIRST => Priority::new(0),
+        _ => Priority::new(((stream - FIRST) % RANKS) as u8 + 1),
     }
 }
 
@@ -315,8 +319,8 @@ mod tests {
         let told = frames(&[(256, Kind::I, true), (256, Kind::P, false), (256, Kind::P, true), (256, Kind::P, false)]);
         let expected = [(None, 0, Rest), (Some(0), 0, Nothing), (Some(0), 0, Rest), (Some(2), 0, Nothing)];
         assert_eq!(told, expected);
-        assert_eq!([true, false].map(|reference| stream(Kind::P, reference)), [3, 5]);
-        assert_eq!([true, false].map(|reference| stream(Kind::Other, reference)), [3, 5]);
+        assert_eq!([true, false].map(|reference| stream(Kind::P, reference, 0)), [3, 5]);
+        assert_eq!([true, false].map(|reference| stream(Kind::Other, reference, 0)), [3, 5]);
     }
 
     #[test]

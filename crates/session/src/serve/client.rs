@@ -216,7 +216,7 @@ impl Client {
         self.latency = Duration::from_micros(u64::from(sent.header.latency)) + extra;
         self.account.counts.captured[kind.index()] += u64::from(sent.begins_unit());
         wire::redirect(&mut sent.message, micros(self.latency), again);
-        let stream = mapping::stream(kind, reference);
+        let stream = mapping::stream(kind, reference, sent.sequence);
         let how = SendOptions {
             stream,
             ppid: PPID,
