@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-/// A task's wait for something that is asked for, as [`Stream`](https://docs.rs/futures-core) has it.
+/// A task's wait for something that is asked for, as `Stream` of futures-core has it.
 #[derive(Debug)]
 pub struct Waiting {
     changed: Arc<Notify>,

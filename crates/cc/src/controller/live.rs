@@ -5,7 +5,7 @@
 //! Control for the Internet", NSDI 2018, §2.2), and SCReAM's bound on queueing (RFC 8298 §4.1).
 
 use super::beside::Beside;
-use super::policed::Policed;
+use super::policed::{LEAST, Policed};
 use super::recent::RecentRate;
 use super::unloaded::UnloadedLoss;
 use super::{Acked, Conditions, Controller, Policing, Setup, Signal};
@@ -47,11 +47,9 @@ const RISE: f64 = 0.9;
 const USED: usize = 4;
 /// What a path carried is remembered for this long once the application sends too little to fill it.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
-/// After that it may carry one and a half times as much, and this at least, bytes in a second (32 kbit/s). While a link
-/// drops what is too large for it hardly anything passes. A queue that goes by a rate like that sends nothing more
-/// that could show another one.
+/// After that it may carry this many times as much, and [`LEAST`] in any case: a queue that goes by the rate of a link
+/// that drops what is too large for it sends nothing more that could show another one.
 const DOUBT: f64 = 1.5;
-const LEAST: f64 = 4000.0;
 
 /// See the page of this file.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ const MOST_TIME: Duration = Duration::from_secs(2);
 const SETTLING: u32 = 2;
 /// Nobody polices at less, bytes in a second (32 kbit/s): where so little passes, the link drops what is too large for
 /// it or is failing, and a rate like that would hold back what it carries a moment later.
-const LEAST: f64 = 4000.0;
+pub(super) const LEAST: f64 = 4000.0;
 /// The share that a policer drops, at least and clearly, of what comes too fast: what is lost of less can be sent again
 /// in time. A path that loses more than the second has failed.
 const LOSSY: (f64, f64) = (0.15, 0.8);
