@@ -1,5 +1,5 @@
 use super::values;
-use braidcast_lab::survey::{Kind, MAX_LINKS};
+use braidcast_lab::survey::{Kind, MAX_LINKS, Without};
 use braidcast_sim::link::parse;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -18,6 +18,7 @@ Examples:
   braidcast lab survey --links 3 --load 1.1,2.5 --latency 1s --seed 3
   braidcast lab survey --beside scheduler=ecf --beside 'scheduler=ecf; fec=tetrys:10,9,43'
   braidcast lab survey --kinds drawn,operators --sets 200 --json
+  braidcast lab survey --links 3 --load 1.1,2.5 --without loss,changes
   braidcast lab survey --bulk --buffer 64KiB --runs 2 --duration 40s --beside scheduler=blest
   braidcast lab survey --encoder follow
   braidcast lab survey --set-index 17 --scenario set-17.toml")]
@@ -34,6 +35,10 @@ pub(crate) struct LabSurveyArgs {
     /// Sources of links: drawn rates and steps, or pieces of recordings; several with commas between
     #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "drawn", value_parser = kind())]
     pub(crate) kinds: Vec<Kind>,
+    /// Spare the same links what they were drawn with, to see what it costs: losses, changes of rate and outages, or
+    /// distance (10 ms then); several with commas between
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = without())]
+    pub(crate) without: Vec<Without>,
     /// End-to-end latency
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::latency)]
     pub(crate) latency: Duration,
@@ -107,6 +112,10 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn kind() -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(Kind::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Kind>())
+}
+
+fn without() -> impl TypedValueParser<Value = Without> {
+    PossibleValuesParser::new(Without::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Without>())
 }
 
 #[cfg(test)]

@@ -81,6 +81,23 @@ fn after_ctrl_c_the_same_command_goes_on_and_ends_with_the_same_bytes() {
 }
 
 #[test]
+fn the_same_sets_without_what_makes_them_bad_say_so_and_show_more() {
+    let run = |more: &str| {
+        let command = "lab survey --sets 2 --load 1.1,1.2 --duration 4s --runs 1 --seed 6 --quiet";
+        Test::new(&format!("{command} {more}")).run()
+    };
+    let named = run("--without loss,changes,distance");
+    named.says(0, &[]);
+    assert!(named.out().starts_with("2 sets of 2 links (drawn) without loss and changes and distance, load 1.1"));
+    let again = named.out().lines().last().unwrap();
+    assert!(again.contains(" --without loss,changes,distance "), "{again}");
+    let document = run("--without distance --json").json();
+    assert_eq!(document["without"], serde_json::json!(["distance"]));
+    let sets = document["surveys"][0]["results"].as_array().unwrap();
+    assert!(sets.iter().flat_map(|set| set["links"].as_array().unwrap()).all(|link| link["delay_ms"] == 10));
+}
+
+#[test]
 fn a_set_as_a_scenario_is_what_the_survey_ran() {
     let dir = tempfile::tempdir().unwrap();
     let at = |command: &str| Running::start(dir.path(), command).finish();
@@ -144,6 +161,7 @@ fn what_a_survey_cannot_be_is_refused_with_what_would_be_right() {
     refused("--links 1", &["'1' is not 2 to 8 links", "2..4"]);
     refused("--load 1", &["'1' is not a range of loads", "0.45,1"]);
     refused("--kinds drawn,moon", &["moon", "operators"]);
+    refused("--without loss,rain", &["rain", "changes"]);
     refused("--clip test-9", &["there is no clip 'test-9'", "did you mean 'test-"]);
     refused("--set schedular=ecf", &["'schedular=ecf'", "did you mean 'scheduler'?"]);
     refused("--beside scheduler=best", &["'scheduler=best'", "earliest-delivery"]);

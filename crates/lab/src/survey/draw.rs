@@ -34,6 +34,27 @@ named! {
 /// Names of the links of a set, in their order.
 pub(super) const NAMES: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
 
+/// What links may be spared, to see what it costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Without {
+    /// They lose nothing, in either direction.
+    Loss,
+    /// Each has its mean rate all the time, and no outages.
+    Changes,
+    /// Each is 10 ms away.
+    Distance,
+}
+
+named! {
+    /// Every one, by its name.
+    Without, "property of links" {
+        "loss" => Loss,
+        "changes" => Changes,
+        "distance" => Distance,
+    }
+}
+
 /// One link of a set.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Link {
@@ -60,6 +81,21 @@ impl Link {
     pub fn words(&self) -> String {
         let kind = if self.kind == STEADY { String::new() } else { format!("{} ", self.kind) };
         format!("{kind}{:.2} Mbit/s {} ms {} %", self.mean_kbit as f64 / 1e3, self.delay_ms, self.loss_percent)
+    }
+
+    /// The same link without these properties.
+    fn without(mut self, spared: &[Without]) -> Self {
+        for it in spared {
+            match it {
+                Without::Loss => self.loss_percent = 0.0,
+                Without::Changes => {
+                    (self.kind, self.rate) = (STEADY.to_owned(), steady(self.mean_kbit as f64));
+                    self.outages.clear();
+                }
+                Without::Distance => self.delay_ms = 10,
+            }
+        }
+        self
     }
 
     /// Returns `true` if it is farther than 80 ms.
@@ -132,16 +168,23 @@ pub(super) fn set(survey: &Survey, source: &Source, index: u32) -> Set {
             true => drawn(&mut draw, n > 0 && survey.what.may_step(), kbit),
             false => recording(&mut draw, recordings, &mut moment, kbit, length),
         };
-        Link { name: (*name).to_owned(), kind, mean_kbit: kbit.round() as u64, delay_ms, loss_percent, rate, outages }
+        let mean_kbit = kbit.round() as u64;
+        Link { name: (*name).to_owned(), kind, mean_kbit, delay_ms, loss_percent, rate, outages }
+            .without(&survey.without)
     };
     Set { index, links: NAMES[..count].iter().enumerate().map(link).collect(), seed }
+}
+
+/// A steady rate in the words of a scenario.
+fn steady(kbit: f64) -> String {
+    format!("{kbit:.0}kbit")
 }
 
 /// A steady rate, or, if it may step, one of five steps in a third of the cases.
 fn drawn(draw: &mut Rng, may_step: bool, kbit: f64) -> (String, Piece, f64) {
     let piece = |rate| Piece { rate, outages: Vec::new() };
     if !may_step || !draw.chance(1.0 / 3.0) {
-        return (STEADY.to_owned(), piece(format!("{kbit:.0}kbit")), kbit);
+        return (STEADY.to_owned(), piece(steady(kbit)), kbit);
     }
     let (mut at, mut sum, mut points) = (0, 0.0, Vec::new());
     for _ in 0..5 {

@@ -20,7 +20,7 @@ mod what;
 
 pub use bulk::{BulkJudged, BulkSums};
 pub use clip::{ClipJudged, ClipSums};
-pub use draw::{Kind, Link, Set};
+pub use draw::{Kind, Link, Set, Without};
 pub use encoder::{EncoderJudged, EncoderSums};
 pub use judge::{Estimate, Figure, Judged, Share, Sums, Value, Worst};
 pub use run::{SetResult, Subset};
@@ -48,6 +48,8 @@ pub struct Survey {
     pub load: (f64, f64),
     /// Where links come from: one of these for each set. Not empty.
     pub kinds: Vec<Kind>,
+    /// What the links are spared after they were drawn: the same sets without it.
+    pub without: Vec<Without>,
     /// The clip, one of [`Clip::names`].
     pub clip: String,
     /// From capture to display.
@@ -119,6 +121,7 @@ impl Default for Survey {
             links: (2, 2),
             load: (0.45, 1.0),
             kinds: vec![Kind::Drawn],
+            without: Vec::new(),
             clip: "test-3.6".to_owned(),
             latency: Duration::from_millis(500),
             duration: Duration::from_secs(60),

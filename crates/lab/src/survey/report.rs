@@ -18,7 +18,8 @@ impl Survey {
             What::Bulk { receive_buffer: Some(bytes) } => format!("bulk-{links}-buffer-{bytes}"),
         };
         let kinds: String = self.kinds.iter().map(|kind| format!("-{kind}")).collect();
-        format!("survey-{what}{kinds}-seed-{}", self.seed)
+        let without: String = self.without.iter().map(|it| format!("-no-{it}")).collect();
+        format!("survey-{what}{kinds}{without}-seed-{}", self.seed)
     }
 
     /// Returns `sums`, those of each of the settings, as `lab report` reads results: a variant for each of the

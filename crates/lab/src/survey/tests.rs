@@ -33,6 +33,25 @@ fn sets_are_drawn_from_what_the_survey_says() {
 }
 
 #[test]
+fn the_same_links_are_spared_what_they_are_asked_to_be() {
+    let survey = Survey { links: (3, 3), kinds: vec![Kind::Drawn, Kind::Operators], ..Survey::default() };
+    let spared = |without: &[Without]| sets(&Survey { without: without.to_vec(), ..survey.clone() }, 40);
+    let (drawn, bare) = (spared(&[]), spared(&[Without::Loss, Without::Changes, Without::Distance]));
+    for (drawn, bare) in drawn.iter().zip(&bare) {
+        let mean = |set: &Set| set.links.iter().map(|it| it.mean_kbit).collect::<Vec<_>>();
+        assert_eq!((drawn.seed, mean(drawn)), (bare.seed, mean(bare)));
+        for link in &bare.links {
+            assert!(link.is_steady() && link.outages.is_empty() && link.rate == format!("{}kbit", link.mean_kbit));
+            assert_eq!((link.delay_ms, link.loss_percent), (10, 0.0));
+        }
+    }
+    let lossless = spared(&[Without::Loss]);
+    let rest = |set: &Set| set.links.iter().map(|it| (it.rate.clone(), it.delay_ms)).collect::<Vec<_>>();
+    assert!(drawn.iter().zip(&lossless).all(|(drawn, lossless)| rest(drawn) == rest(lossless)));
+    assert_ne!(survey.name(), Survey { without: vec![Without::Loss], ..survey }.name());
+}
+
+#[test]
 fn a_set_depends_on_its_number_and_the_seed_alone() {
     let survey = Survey::default();
     assert_eq!(sets(&survey, 10)[7], sets(&survey, 8)[7]);

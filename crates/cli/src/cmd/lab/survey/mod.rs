@@ -23,6 +23,7 @@ struct Document<'a> {
     links: (usize, usize),
     load: (f64, f64),
     kinds: &'a [braidcast_lab::survey::Kind],
+    without: &'a [braidcast_lab::survey::Without],
     clip: &'a str,
     latency_ms: u64,
     duration_s: f64,
@@ -95,10 +96,11 @@ pub(super) fn run(args: &LabSurveyArgs, common: &Common) -> Outcome {
     let surveys: Vec<Of<'_>> =
         named.map(|(settings, (sums, results))| Of { settings: &settings.name, sums, results }).collect();
     if common.json {
-        let Survey { what, seed, links, load, ref kinds, ref clip, runs, .. } = survey;
+        let Survey { what, seed, links, load, ref kinds, ref without, ref clip, runs, .. } = survey;
         let (latency_ms, duration_s) = (survey.latency.as_millis() as u64, survey.duration.as_secs_f64());
+        let surveys = &surveys;
         let document =
-            Document { what, seed, links, load, kinds, clip, latency_ms, duration_s, runs, surveys: &surveys };
+            Document { what, seed, links, load, kinds, without, clip, latency_ms, duration_s, runs, surveys };
         json::print("lab survey", &document)?;
     } else {
         show::print(&survey, &surveys, args)?;
@@ -157,6 +159,7 @@ fn survey(args: &LabSurveyArgs) -> Outcome<Survey> {
         links: args.links,
         load: args.load,
         kinds: args.kinds.clone(),
+        without: args.without.clone(),
         clip: args.clip.clone(),
         latency: args.latency,
         duration: args.duration,
@@ -193,6 +196,8 @@ fn again(args: &LabSurveyArgs, (set, beside): (&[String], Option<&String>), inde
     flag(args.load != default.load, "load", format!("{},{}", args.load.0, args.load.1));
     let kinds: Vec<String> = args.kinds.iter().map(ToString::to_string).collect();
     flag(args.kinds != default.kinds, "kinds", kinds.join(","));
+    let without: Vec<String> = args.without.iter().map(ToString::to_string).collect();
+    flag(args.without != default.without, "without", without.join(","));
     flag(args.latency != default.latency, "latency", format!("{}ms", args.latency.as_secs_f64() * 1e3));
     flag(args.clip != default.clip, "clip", args.clip.clone());
     flag(args.runs != default.runs, "runs", args.runs.to_string());

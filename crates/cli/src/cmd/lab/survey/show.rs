@@ -43,6 +43,8 @@ fn title(survey: &Survey, surveys: &[Of<'_>]) -> String {
     let sets = surveys.iter().map(|it| it.results.len()).max().unwrap_or(0);
     let links = if least == most { least.to_string() } else { format!("{least} to {most}") };
     let kinds: Vec<String> = survey.kinds.iter().map(ToString::to_string).collect();
+    let without: Vec<String> = survey.without.iter().map(ToString::to_string).collect();
+    let without = if without.is_empty() { String::new() } else { format!(" without {}", without.join(" and ")) };
     let seeds = if seed % 2 == 0 { "even: for choosing constants" } else { "odd: for judging" };
     let what = match survey.what {
         What::Clip => {
@@ -58,7 +60,7 @@ fn title(survey: &Survey, surveys: &[Of<'_>]) -> String {
     };
     let runs = if *runs == 1 { "1 run each".to_owned() } else { format!("{runs} runs each") };
     let sets = if sets == 1 { "1 set".to_owned() } else { format!("{sets} sets") };
-    format!("{sets} of {links} links ({}), {what}, {runs}, seed {seed} ({seeds})", kinds.join(", "))
+    format!("{sets} of {links} links ({}){without}, {what}, {runs}, seed {seed} ({seeds})", kinds.join(", "))
 }
 
 /// A line for each of the settings.
