@@ -6,6 +6,8 @@
 //! returns datagrams, events and the payloads that are due. Braidcast's own code rather than crates:
 //! see decisions 27 and 30.
 
+mod block;
+mod reception;
 pub mod rtmp;
 pub mod rtp;
 pub mod srt;
