@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Time between two refusals that are told of.
+/// Time between two refusals of one reason that are told of.
 const REFUSALS: Duration = Duration::from_secs(1);
 
 /// What happened.
@@ -19,7 +19,7 @@ pub enum Event {
     Came(u32),
     /// It has ended; at a sender, its receiver is silent.
     Went(u32),
-    /// Somebody was not heeded. Told once a second at most.
+    /// Somebody was not heeded. Each reason is told of once a second at most.
     Refused {
         /// Who it was.
         peer: SocketAddr,
@@ -59,7 +59,8 @@ pub(super) struct Outbox {
     datagrams: VecDeque<(Route, Vec<u8>)>,
     events: VecDeque<Event>,
     spare: Vec<Vec<u8>>,
-    refused: Option<Instant>,
+    /// When each reason was told of last.
+    refused: Vec<(Refusal, Instant)>,
 }
 
 impl Outbox {
@@ -78,8 +79,9 @@ impl Outbox {
     }
 
     pub(super) fn refuse(&mut self, now: Instant, peer: SocketAddr, why: Refusal) {
-        if self.refused.is_none_or(|at| now.since(at) >= REFUSALS) {
-            self.refused = Some(now);
+        self.refused.retain(|(_, at)| now.since(*at) < REFUSALS);
+        if self.refused.iter().all(|(told, _)| *told != why) {
+            self.refused.push((why, now));
             self.tell(Event::Refused { peer, why });
         }
     }

@@ -229,7 +229,7 @@ fn strangers_neither_fill_memory_nor_slow_the_stream() {
     let (least, most) = pair.delays();
     assert!(most - least <= ms(4), "{least:?} to {most:?}");
     assert!(refused(&pair) >= 700, "{}", refused(&pair));
-    // One stream, and a word a second.
+    // One stream, and a word a second for each reason.
     let came = pair.events[1].iter().filter(|it| matches!(it, Event::Came(_))).count();
     assert!(came == 1 && pair.events[1].len() < 10, "{:?}", pair.events[1]);
     assert_eq!(pair.report(1).remotes, [SENDER[0].parse().unwrap()]);

@@ -57,14 +57,13 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Figures of a connection, or of none so far.
-    pub(crate) fn figures(seen: Option<&Self>, bonded: bool, connected: bool) -> Figures {
-        let protocol = if bonded { "srtla" } else { "srt" };
+    pub(crate) fn figures(seen: Option<&Self>, protocol: &'static str, connected: bool) -> Figures {
         let Some(Self { report, links }) = seen else { return Figures { protocol, ..Figures::default() } };
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let (received, sent) = (&report.received, &report.sent);
         Figures {
             protocol,
-            remote: (!bonded).then(|| report.peer.to_string()),
+            remote: (protocol != "srtla").then(|| report.peer.to_string()),
             links: links.iter().map(LinkFigures::of).collect(),
             connected,
             stream_id: shown(&report.stream_id),

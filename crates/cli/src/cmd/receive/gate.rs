@@ -1,8 +1,8 @@
-//! Places at which neighbours send to `receive`: SRT, SRTLA, RTP and RTMP behind one interface.
+//! Places at which neighbours send to `receive`: SRT, SRTLA, RIST, RTP and RTMP behind one interface.
 
 use crate::args::entrances;
 use crate::args::neighbour::Whereabouts;
-use crate::cmd::neighbour::{Neighbour, Role, Seen};
+use crate::cmd::neighbour::{Event, Neighbour, Role, Seen};
 use crate::cmd::rtmp::{Happened, RtmpInput};
 use crate::cmd::udp::UdpInput;
 use crate::failure::{Outcome, broken};
@@ -10,7 +10,7 @@ use crate::out::live::Live;
 use braidcast_core::Instant;
 use braidcast_driver::{Batch, Direction, Driver, InputId};
 use braidcast_gateway::rtp;
-use braidcast_gateway::srt::{ConnectionId, Ended, Event, StreamId};
+use braidcast_gateway::srt::{ConnectionId, Ended, StreamId};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -34,7 +34,7 @@ pub(super) enum Passage {
 }
 
 enum Wire {
-    Srt(Box<Neighbour>),
+    Neighbour(Box<Neighbour>),
     Rtp(Box<Rtp>),
     Rtmp(Box<Rtmp>),
 }
@@ -87,13 +87,13 @@ impl Gate {
     ) -> Outcome<Self> {
         let name = gate.name().map(str::to_owned);
         let (wire, fd) = match gate {
-            entrances::Gate::Srt(neighbour) => {
+            entrances::Gate::Neighbour(neighbour) => {
                 // Who is called has said nothing of itself, and what has a name needs no other.
-                let asks = name.is_none() && matches!(neighbour.at, Whereabouts::Listen(..));
+                let asks = name.is_none() && gate.says_names() && matches!(neighbour.at, Whereabouts::Listen(..));
                 let role = Role::Sources(if asks { most } else { 1 }, names.filter(|_| asks));
                 let neighbour = Neighbour::open(neighbour, role, driver.now())?;
                 let fd = neighbour.as_raw_fd();
-                (Wire::Srt(Box::new(neighbour)), fd)
+                (Wire::Neighbour(Box::new(neighbour)), fd)
             }
             entrances::Gate::Rtp(media) => {
                 let socket = UdpInput::open(media)?;
@@ -113,7 +113,7 @@ impl Gate {
     /// Reads what is there and sends what is to be sent. Returns `true` if there is more to read.
     pub(super) fn tend(&mut self, now: Instant) -> bool {
         match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour.tend(now),
+            Wire::Neighbour(neighbour) => neighbour.tend(now),
             Wire::Rtp(rtp) => rtp.tend(now),
             Wire::Rtmp(rtmp) => rtmp.input.tend(now),
         }
@@ -122,7 +122,7 @@ impl Gate {
     /// The next thing that happened, which is told.
     pub(super) fn poll(&mut self, now: Instant, live: &mut Live) -> Option<Passage> {
         let neighbour = match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour,
+            Wire::Neighbour(neighbour) => neighbour,
             Wire::Rtp(rtp) => return rtp.poll(now),
             Wire::Rtmp(rtmp) => return rtmp.poll(now, &self.title, live),
         };
@@ -146,7 +146,7 @@ impl Gate {
     /// The next payload that is due, into `buf`; returns whose it is.
     pub(super) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
         match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour.deliver(now, buf).map(|delivered| delivered.connection),
+            Wire::Neighbour(neighbour) => neighbour.deliver(now, buf).map(|delivered| delivered.connection),
             Wire::Rtp(rtp) => rtp.machine.deliver(now, buf).and(rtp.present),
             Wire::Rtmp(rtmp) => {
                 let (_, packets) = rtmp.input.deliver()?;
@@ -164,7 +164,7 @@ impl Gate {
     /// When to [`tend`](Self::tend) it although nothing came.
     pub(super) fn next(&self) -> Option<Instant> {
         match &self.wire {
-            Wire::Srt(neighbour) => neighbour.next(),
+            Wire::Neighbour(neighbour) => neighbour.next(),
             Wire::Rtp(rtp) => rtp.machine.timeout().into_iter().chain(rtp.present.map(|_| rtp.heard + SILENT)).min(),
             Wire::Rtmp(rtmp) => rtmp.input.next(),
         }
@@ -172,7 +172,7 @@ impl Gate {
 
     /// How a connection goes, while it lasts; nothing is known of RTP.
     pub(super) fn look(&self, id: ConnectionId) -> Option<Seen> {
-        if let Wire::Srt(neighbour) = &self.wire { neighbour.look(id) } else { None }
+        if let Wire::Neighbour(neighbour) = &self.wire { neighbour.look(id) } else { None }
     }
 
     /// What did not come, and whose address is known, where there is no more to [look](Self::look) at.
@@ -180,15 +180,14 @@ impl Gate {
         match &self.wire {
             Wire::Rtp(rtp) => (rtp.machine.counts().lost, None),
             Wire::Rtmp(rtmp) => (rtmp.input.unusable(), rtmp.remote),
-            Wire::Srt(_) => (0, None),
+            Wire::Neighbour(_) => (0, None),
         }
     }
 
     /// The scheme's name.
     pub(super) fn protocol(&self) -> &'static str {
         match &self.wire {
-            Wire::Srt(neighbour) if neighbour.is_bonded() => "srtla",
-            Wire::Srt(_) => "srt",
+            Wire::Neighbour(neighbour) => neighbour.protocol(),
             Wire::Rtp(_) => "rtp",
             Wire::Rtmp(_) => "rtmp",
         }
@@ -197,7 +196,7 @@ impl Gate {
     /// Sends somebody away; RTP has no way to say so.
     pub(super) fn disconnect(&mut self, now: Instant, id: ConnectionId) {
         match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour.disconnect(now, id),
+            Wire::Neighbour(neighbour) => neighbour.disconnect(now, id),
             Wire::Rtmp(rtmp) => rtmp.input.disconnect(),
             Wire::Rtp(_) => {}
         }

@@ -219,7 +219,7 @@ impl Guest {
                 ..Figures::default()
             };
         }
-        Seen::figures(self.seen.as_ref(), self.protocol == "srtla", self.is_there())
+        Seen::figures(self.seen.as_ref(), self.protocol, self.is_there())
     }
 
     /// What is kept of it.
@@ -231,6 +231,13 @@ impl Guest {
     pub(super) fn protection(&self) -> String {
         match self.seen.as_ref().map_or(0, |seen| seen.report.key_bytes) {
             0 => format!("{}: not encrypted, anybody may be the sender", self.title),
+            bytes if self.protocol == "rist" => {
+                format!(
+                    "{}: encrypted (AES-{} by RIST, which does not authenticate what it encrypts)",
+                    self.title,
+                    bytes * 8
+                )
+            }
             bytes => format!("{}: encrypted (AES-{} by SRT), authenticated by its passphrase", self.title, bytes * 8),
         }
     }
