@@ -2,7 +2,7 @@
 //! strangers between them.
 //!
 //! Nothing may panic, no loop may go on without end, and nothing grows without bound. While nothing was changed on its
-//! way, payloads come out in order, each once.
+//! way, the payloads of a stream come out in order, each once.
 
 use arbitrary::{Result, Unstructured};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
@@ -27,7 +27,8 @@ struct World {
     flight: [VecDeque<(u16, Vec<u8>)>; 2],
     now: Instant,
     pushed: u64,
-    last: Option<u64>,
+    /// The stream that comes out, and its last payload.
+    last: Option<(u32, u64)>,
     honest: bool,
 }
 
@@ -58,12 +59,12 @@ impl World {
             }
             while self.ends[end].poll_event().is_some() {}
         }
-        while self.ends[RECEIVER].deliver(self.now, &mut buf).is_some() {
+        while let Some((stream, _)) = self.ends[RECEIVER].deliver(self.now, &mut buf) {
             assert!(buf.len() % 188 == 0);
             if self.honest {
                 let number = u64::from_be_bytes(buf[1..9].try_into().expect("a whole payload"));
-                assert!(number < self.pushed && self.last.is_none_or(|last| last < number));
-                self.last = Some(number);
+                assert!(number < self.pushed && self.last.is_none_or(|last| last < (stream, number)));
+                self.last = Some((stream, number));
             }
         }
     }

@@ -154,6 +154,11 @@ impl<const BITS: u32> Receive<BITS> {
         true
     }
 
+    /// Returns `true` if a packet of this number is one of those that are delivered or skipped.
+    pub(crate) fn is_behind(&self, sequence: u32) -> bool {
+        self.numbers.peek(sequence.into()) < self.next
+    }
+
     /// A buffer for a payload.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()

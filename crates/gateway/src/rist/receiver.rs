@@ -16,8 +16,6 @@ use std::net::SocketAddr;
 const PEERS: usize = 16;
 /// A sender that is silent for this long makes room for another one: it is most likely the same one that came back.
 const SILENT: Duration = Duration::from_secs(1);
-/// Packets in a row that are older than what is played, after which the sender's numbers began anew.
-const ANEW: u32 = 64;
 /// Time between samples of the sender's clock.
 const SAMPLES: Duration = Duration::from_millis(10);
 /// The longest payload: an IP packet of 1500 bytes.
@@ -47,8 +45,9 @@ struct Flow {
     key_bytes: usize,
     name: String,
     heard: Instant,
+    /// When something came that had not come before.
+    fresh: Instant,
     sampled: Instant,
-    strange: u32,
     /// The last sender report, and when it came.
     reported: Option<(u64, Instant)>,
     /// What came and what was expected up to the last report of ours.
@@ -188,7 +187,8 @@ impl Rest {
             out.refuse(now, remote, Refusal::NotTs);
             return;
         }
-        if let Some(other) = self.flow.take_if(|flow| flow.source != source) {
+        let is_over = |flow: &mut Flow| flow.source != source || (!again && flow.began_anew(now, header.sequence));
+        if let Some(other) = self.flow.take_if(is_over) {
             out.went(other.id);
         }
         let Self { flow, flows, options, .. } = self;
@@ -202,9 +202,10 @@ impl Rest {
             None => (Profile::Simple, 0),
             Some(shape) => (Profile::Main, shape.key.map_or(0, |length| length.bytes())),
         };
-        if !flow.wants(now, (header.sequence, header.timestamp), again, options) {
+        if !flow.rx.wants(header.sequence.into()) {
             return;
         }
+        flow.fresh = now;
         let mut buffer = flow.rx.buffer();
         if nulls == 0 {
             buffer.extend_from_slice(payload);
@@ -377,8 +378,8 @@ impl Flow {
             key_bytes: 0,
             name: String::new(),
             heard: now,
+            fresh: now,
             sampled: now,
-            strange: 0,
             reported: None,
             before: (0, 0),
             report_at: now,
@@ -401,22 +402,10 @@ impl Flow {
         (u128::from(ticks) * 100 / 9) as u32
     }
 
-    fn wants(&mut self, now: Instant, (sequence, timestamp): (u16, u32), again: bool, options: &Options) -> bool {
-        if self.rx.wants(sequence.into()) {
-            self.strange = 0;
-            return true;
-        }
-        self.strange += u32::from(!again);
-        if self.strange < ANEW {
-            return false;
-        }
-        self.strange = 0;
-        let counts = self.rx.counts;
-        self.ticks = Unwrapper::new(timestamp.into());
-        let first = self.micros(timestamp, false);
-        self.rx = Self::receive(now, sequence, first, options);
-        self.rx.counts = counts;
-        self.rx.wants(sequence.into())
+    /// Returns `true` if a packet of this number, which nobody waits for any more, says that its sender began anew.
+    fn began_anew(&self, now: Instant, sequence: u16) -> bool {
+        // Copies of what was played may come late too, but hardly alone for a second.
+        self.rx.waiting() == 0 && now.since(self.fresh) >= SILENT && self.rx.is_behind(sequence.into())
     }
 
     fn block(&mut self, now: Instant) -> Block {

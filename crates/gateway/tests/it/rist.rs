@@ -3,6 +3,7 @@
 use crate::common::ms;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_gateway::rist::{Endpoint, Event, Options, Profile, Refusal, Report, Secret};
+use braidcast_gateway::rtp::Header;
 use braidcast_gateway::srt::KeyLength;
 use braidcast_sim::link::{Jitter, LinkModel, Loss, Reorder, ReorderHow};
 use braidcast_sim::testing::{Seed, seed_from_env};
@@ -233,4 +234,30 @@ fn strangers_neither_fill_memory_nor_slow_the_stream() {
     let came = pair.events[1].iter().filter(|it| matches!(it, Event::Came(_))).count();
     assert!(came == 1 && pair.events[1].len() < 10, "{:?}", pair.events[1]);
     assert_eq!(pair.report(1).remotes, [SENDER[0].parse().unwrap()]);
+}
+
+#[test]
+fn numbers_that_begin_anew_are_another_stream_and_late_copies_are_not() {
+    let mut receiver = Endpoint::receiver(Instant::ZERO, options(200), Rng::from_seed(1));
+    let (mut buf, mut got) = (Vec::new(), Vec::new());
+    let mut send = |receiver: &mut Endpoint, at: u64, sequence: u16| {
+        let mut packet = Vec::new();
+        Header::of_ts(sequence, at as u32 * 90, 8).write(&mut packet);
+        packet.extend([0x47; 188]);
+        let (now, route) = (Instant::from_millis(at), Route::new(SocketId(0), SENDER[0].parse().unwrap()));
+        receiver.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &packet });
+        receiver.handle_timeout(now);
+        got.extend(std::iter::from_fn(|| receiver.deliver(now, &mut buf).map(|(stream, _)| stream)));
+        got.len()
+    };
+    for n in 0..100 {
+        send(&mut receiver, n * 10, 40_000 + n as u16);
+    }
+    // All of them again, while new ones come.
+    let before =
+        (0..100).map(|n| send(&mut receiver, 1000 + n * 10, 40_000 + [n, 100 + n][n as usize % 2] as u16)).max();
+    assert!(before.unwrap() < 160 && receiver.report().unwrap().stream == 1);
+    // The same source, and other numbers.
+    let after = (0..300).map(|n| send(&mut receiver, 2000 + n * 10, 20_000 + n as u16)).max();
+    assert!(after.unwrap() > before.unwrap() + 150 && receiver.report().unwrap().stream == 2);
 }
