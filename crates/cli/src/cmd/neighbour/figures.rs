@@ -1,6 +1,7 @@
 //! How a neighbour's connection goes, for programs.
 
 use super::shown;
+use crate::cmd::rtp::Network;
 use braidcast_gateway::srt::Report;
 use braidcast_gateway::srtla::LinkReport;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use std::time::Duration;
 pub(crate) struct Figures {
     pub(crate) protocol: &'static str,
     pub(crate) remote: Option<String>,
-    /// Of a sender over several links.
+    /// Of a sender over several links, or of networks that bring the same packets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<LinkFigures>,
     pub(crate) connected: bool,
@@ -42,6 +43,11 @@ pub(crate) struct LinkFigures {
 }
 
 impl LinkFigures {
+    /// Of a network that brings packets of RTP.
+    pub(crate) fn of_network(network: &Network) -> Self {
+        Self { remote: network.name.clone(), received_packets: network.packets, received_bytes: network.bytes }
+    }
+
     fn of(link: &LinkReport) -> Self {
         Self { remote: link.remote.to_string(), received_packets: link.packets, received_bytes: link.bytes }
     }

@@ -4,7 +4,7 @@
 mod figures;
 mod spoken;
 
-pub(crate) use figures::{Figures, Seen};
+pub(crate) use figures::{Figures, LinkFigures, Seen};
 pub(crate) use spoken::Event;
 
 use super::common;

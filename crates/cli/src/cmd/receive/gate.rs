@@ -4,12 +4,11 @@ use crate::args::entrances;
 use crate::args::neighbour::Whereabouts;
 use crate::cmd::neighbour::{Event, Neighbour, Role, Seen};
 use crate::cmd::rtmp::{Happened, RtmpInput};
-use crate::cmd::udp::UdpInput;
+use crate::cmd::rtp::{Network, RtpInput};
 use crate::failure::{Outcome, broken};
 use crate::out::live::Live;
 use braidcast_core::Instant;
 use braidcast_driver::{Batch, Direction, Driver, InputId};
-use braidcast_gateway::rtp;
 use braidcast_gateway::srt::{ConnectionId, Ended, StreamId};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -48,8 +47,7 @@ struct Rtmp {
 
 /// A stream without connections: there is one while something comes.
 struct Rtp {
-    socket: UdpInput,
-    machine: rtp::Receiver,
+    input: RtpInput,
     count: u32,
     present: Option<ConnectionId>,
     told: bool,
@@ -96,9 +94,9 @@ impl Gate {
                 (Wire::Neighbour(Box::new(neighbour)), fd)
             }
             entrances::Gate::Rtp(media) => {
-                let socket = UdpInput::open(media)?;
-                let fd = socket.as_raw_fd();
-                (Wire::Rtp(Box::new(Rtp::new(socket))), fd)
+                let input = RtpInput::open(media)?;
+                let fd = input.as_raw_fd();
+                (Wire::Rtp(Box::new(Rtp::new(input))), fd)
             }
             entrances::Gate::Rtmp(rtmp) => {
                 let input = RtmpInput::open(rtmp)?;
@@ -123,7 +121,7 @@ impl Gate {
     pub(super) fn poll(&mut self, now: Instant, live: &mut Live) -> Option<Passage> {
         let neighbour = match &mut self.wire {
             Wire::Neighbour(neighbour) => neighbour,
-            Wire::Rtp(rtp) => return rtp.poll(now),
+            Wire::Rtp(rtp) => return rtp.poll(now, live),
             Wire::Rtmp(rtmp) => return rtmp.poll(now, &self.title, live),
         };
         while let Some(event) = neighbour.poll_event() {
@@ -147,7 +145,7 @@ impl Gate {
     pub(super) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
         match &mut self.wire {
             Wire::Neighbour(neighbour) => neighbour.deliver(now, buf).map(|delivered| delivered.connection),
-            Wire::Rtp(rtp) => rtp.machine.deliver(now, buf).and(rtp.present),
+            Wire::Rtp(rtp) => rtp.input.deliver(now, buf).and(rtp.present),
             Wire::Rtmp(rtmp) => {
                 let (_, packets) = rtmp.input.deliver()?;
                 *buf = packets;
@@ -165,7 +163,7 @@ impl Gate {
     pub(super) fn next(&self) -> Option<Instant> {
         match &self.wire {
             Wire::Neighbour(neighbour) => neighbour.next(),
-            Wire::Rtp(rtp) => rtp.machine.timeout().into_iter().chain(rtp.present.map(|_| rtp.heard + SILENT)).min(),
+            Wire::Rtp(rtp) => rtp.input.timeout().into_iter().chain(rtp.present.map(|_| rtp.heard + SILENT)).min(),
             Wire::Rtmp(rtmp) => rtmp.input.next(),
         }
     }
@@ -178,10 +176,15 @@ impl Gate {
     /// What did not come, and whose address is known, where there is no more to [look](Self::look) at.
     pub(super) fn skipped(&self) -> (u64, Option<SocketAddr>) {
         match &self.wire {
-            Wire::Rtp(rtp) => (rtp.machine.counts().lost, None),
+            Wire::Rtp(rtp) => (rtp.input.counts().lost, None),
             Wire::Rtmp(rtmp) => (rtmp.input.unusable(), rtmp.remote),
             Wire::Neighbour(_) => (0, None),
         }
+    }
+
+    /// The networks that bring the same packets of RTP.
+    pub(super) fn networks(&self) -> &[Network] {
+        if let Wire::Rtp(rtp) = &self.wire { rtp.input.networks() } else { &[] }
     }
 
     /// The scheme's name.
@@ -230,20 +233,18 @@ impl Rtmp {
 }
 
 impl Rtp {
-    fn new(socket: UdpInput) -> Self {
-        let (machine, heard) = (rtp::Receiver::new(), Instant::ZERO);
-        Self { socket, machine, count: 0, present: None, told: false, packets: 0, heard }
+    const fn new(input: RtpInput) -> Self {
+        Self { input, count: 0, present: None, told: false, packets: 0, heard: Instant::ZERO }
     }
 
     fn tend(&mut self, now: Instant) -> bool {
         let (mut more, mut read) = (true, 0);
-        let Self { socket, machine, .. } = self;
         while more && read < BURST {
             // An ICMP error of what others sent is none of ours.
-            let batch = socket.receive(|datagram, _| machine.take(now, datagram)).unwrap_or(NOTHING);
+            let batch = self.input.receive(now).unwrap_or(NOTHING);
             (more, read) = (batch.more, read + batch.datagrams);
         }
-        let packets = self.machine.counts().packets;
+        let packets = self.input.counts().packets;
         if packets > self.packets {
             (self.packets, self.heard) = (packets, now);
             if self.present.is_none() {
@@ -254,7 +255,8 @@ impl Rtp {
         more
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Passage> {
+    fn poll(&mut self, now: Instant, live: &Live) -> Option<Passage> {
+        self.input.tell(now, live);
         let id = self.present?;
         if !self.told {
             self.told = true;

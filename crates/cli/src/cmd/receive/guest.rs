@@ -1,7 +1,7 @@
 //! A neighbour's stream in one of our rooms: who sends it, and how it goes in the words of our own streams.
 
 use super::gate::Gate;
-use crate::cmd::neighbour::{Figures, Seen};
+use crate::cmd::neighbour::{Figures, LinkFigures, Seen};
 use braidcast_core::Instant;
 use braidcast_gateway::srt::ConnectionId;
 use braidcast_session::{KindReport, PathReport, RecentKind, Report};
@@ -33,6 +33,8 @@ pub(super) struct Guest {
     seen: Option<Seen>,
     /// Its address, where that is known without a connection of SRT.
     remote: Option<String>,
+    /// Where the same packets come in twice.
+    networks: Vec<LinkFigures>,
     began: Instant,
     heard: Instant,
     looked: Instant,
@@ -87,6 +89,7 @@ impl Guest {
             title: gate.title.clone(),
             seen: None,
             remote: None,
+            networks: Vec::new(),
             began: now,
             heard: now,
             looked: Instant::ZERO,
@@ -145,8 +148,16 @@ impl Guest {
             let (skipped, remote) = gate.skipped();
             self.now.skipped = skipped;
             self.remote = remote.map(|remote| remote.to_string());
-            let name = self.remote.clone().unwrap_or_else(|| self.title.clone());
-            self.link(now, name, self.now.bytes, self.now.packets, self.heard);
+            let networks = gate.networks();
+            if networks.len() > 1 {
+                self.networks = networks.iter().map(LinkFigures::of_network).collect();
+                for network in networks {
+                    self.link(now, network.name.clone(), network.bytes, network.packets, network.heard);
+                }
+            } else {
+                let name = self.remote.clone().unwrap_or_else(|| self.title.clone());
+                self.link(now, name, self.now.bytes, self.now.packets, self.heard);
+            }
         }
         let total = self.before.add(self.now);
         if self.lately.back().is_none_or(|(at, _)| now.since(*at) >= EACH) {
@@ -212,6 +223,7 @@ impl Guest {
             return Figures {
                 protocol: self.protocol,
                 remote: self.remote.clone(),
+                links: self.networks.clone(),
                 connected: self.is_there(),
                 received_packets: self.now.packets,
                 received_bytes: self.now.bytes,
