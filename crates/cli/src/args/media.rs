@@ -25,7 +25,7 @@ pub(crate) struct UdpMedia {
     pub(crate) name: Option<String>,
     /// Anybody may send it, although a key is asked for elsewhere.
     pub(crate) open: bool,
-    /// Where the same packets come in or go to a second time, over another network.
+    /// A second address, over another network, for the same packets.
     pub(crate) copy: Option<(Remote, Option<Local>)>,
 }
 
