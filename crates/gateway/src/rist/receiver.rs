@@ -181,8 +181,9 @@ impl Rest {
             return;
         }
         let nulls = nulls::left_out(bytes);
-        let is_ts =
-            payload.len() % 188 == 0 && payload.len() <= LONGEST && payload.first().is_none_or(|byte| *byte == 0x47);
+        let is_ts = payload.len().is_multiple_of(188)
+            && payload.len() <= LONGEST
+            && payload.first().is_none_or(|byte| *byte == 0x47);
         if !header.may_be_ts() || !is_ts || (payload.is_empty() && nulls == 0) {
             out.refuse(now, remote, Refusal::NotTs);
             return;

@@ -213,7 +213,7 @@ impl Tunnel {
         let number = self.number;
         self.number = number.wrapping_add(1);
         let key = self.secret.as_ref().zip(shape.key).and_then(|(secret, length)| {
-            let fits = |sealing: &&Known| sealing.length == length && number % REFRESH != 0;
+            let fits = |sealing: &&Known| sealing.length == length && !number.is_multiple_of(REFRESH);
             if self.sealing.as_ref().filter(fits).is_none() {
                 // A nonce of 0 is no key.
                 let nonce = self.rng.u32().max(1);
@@ -237,7 +237,7 @@ fn is_plausible(payload: &[u8]) -> bool {
     Items::are_whole(payload)
         || rtp::Packet::parse(payload).is_some_and(|packet| {
             packet.header.may_be_ts()
-                && packet.payload.len() % 188 == 0
+                && packet.payload.len().is_multiple_of(188)
                 && packet.payload.iter().step_by(188).all(|byte| *byte == 0x47)
         })
 }
