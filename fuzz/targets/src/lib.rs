@@ -12,7 +12,7 @@ mod tap;
 macro_rules! each_target {
     ($then:ident) => {
         $then! {
-            dccp_connection, dccp_endpoint_of_many, dccp_packet, endpoint_of_many, fec_decoder, link_parse, media_input, relay, rtmp_connection, rtmp_publisher, rtp_receiver, scenario, sctp_association, sctp_packet, secure_association, secure_connection, secure_guard, secure_record, session_message, srt_endpoint, srt_packet, ticket, trace_reader, ts_demux, tunnel, video
+            dccp_connection, dccp_endpoint_of_many, dccp_packet, endpoint_of_many, fec_decoder, link_parse, media_input, relay, rist_endpoint, rtmp_connection, rtmp_publisher, rtp_receiver, scenario, sctp_association, sctp_packet, secure_association, secure_connection, secure_guard, secure_record, session_message, srt_endpoint, srt_packet, ticket, trace_reader, ts_demux, tunnel, video
         }
     };
 }

@@ -1,7 +1,7 @@
 //! LISTEN of `receive`: ports of our own protocol, and those where gates call.
 
 use super::media::{Direction, UdpMedia, udp};
-use super::neighbour::{Neighbour, srt};
+use super::neighbour::{Neighbour, Scheme, neighbour};
 use super::rtmp::{Rtmp, rtmp};
 use super::values::{Listen, listen};
 use std::fmt;
@@ -9,8 +9,8 @@ use std::fmt;
 /// A neighbour that sends beside senders of ours.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Gate {
-    /// It speaks SRT.
-    Srt(Box<Neighbour>),
+    /// It speaks SRT or RIST.
+    Neighbour(Box<Neighbour>),
     /// It sends RTP.
     Rtp(UdpMedia),
     /// It publishes by RTMP.
@@ -18,10 +18,15 @@ pub(crate) enum Gate {
 }
 
 impl Gate {
+    /// Returns `true` if whoever comes says what its stream is called.
+    pub(crate) fn says_names(&self) -> bool {
+        matches!(self, Self::Neighbour(neighbour) if neighbour.scheme != Scheme::Rist)
+    }
+
     /// What its stream is called, if that is said here.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
-            Self::Srt(neighbour) => neighbour.name.as_deref(),
+            Self::Neighbour(neighbour) => neighbour.name.as_deref(),
             Self::Rtp(media) => media.name.as_deref(),
             Self::Rtmp(rtmp) => rtmp.name.as_deref(),
         }
@@ -31,7 +36,7 @@ impl Gate {
 impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Srt(neighbour) => neighbour.fmt(f),
+            Self::Neighbour(neighbour) => neighbour.fmt(f),
             Self::Rtp(media) => media.fmt(f),
             Self::Rtmp(rtmp) => rtmp.fmt(f),
         }
@@ -47,8 +52,8 @@ pub(crate) struct Entrances {
     pub(crate) gates: Vec<Gate>,
 }
 
-/// Addresses as [`listen`] reads them and `srt://`, `srtla://`, `rtp://` and `rtmp://`, with commas between them. What
-/// is behind a comma and is neither belongs to the URL before it: a stream identifier may have commas.
+/// Addresses as [`listen`] reads them and `srt://`, `srtla://`, `rist://`, `rtp://` and `rtmp://`, with commas between
+/// them. What is behind a comma and is neither belongs to the URL before it: a stream identifier may have commas.
 pub(crate) fn entrances(text: &str) -> Result<Entrances, String> {
     let (mut own, mut urls): (Vec<&str>, Vec<String>) = Default::default();
     let mut after_url = false;
@@ -70,8 +75,8 @@ pub(crate) fn entrances(text: &str) -> Result<Entrances, String> {
 }
 
 fn gate(url: &str) -> Result<Gate, String> {
-    if let Some(neighbour) = srt(url) {
-        return neighbour.map(Box::new).map(Gate::Srt);
+    if let Some(neighbour) = neighbour(url) {
+        return neighbour.and_then(Neighbour::sending).map(Box::new).map(Gate::Neighbour);
     }
     if let Some(rtmp) = rtmp(url) {
         return rtmp.map(Gate::Rtmp);
@@ -84,7 +89,7 @@ fn gate(url: &str) -> Result<Gate, String> {
     // Without what is behind the scheme, as it may hold a secret.
     let scheme = url.split("://").next().unwrap_or_default();
     Err(format!(
-        "nothing listens for '{scheme}://': there are srt://, srtla://, rtp:// and rtmp://, and PORT for braidcast send"
+        "nothing listens for '{scheme}://': there are srt://, srtla://, rist://, rtp:// and rtmp://, and PORT for braidcast send"
     ))
 }
 
@@ -103,7 +108,7 @@ mod tests {
         assert_eq!(shown("srt://:5000?open,[::1]:9000,rtp://:5004,9001").0, 2);
         assert_eq!(shown("srtla://:5000"), (0, vec!["srtla://:5000".into()]));
         let read = entrances("srt://:5000?streamid=#!::r=cam1,m=publish,u=x,9000").unwrap();
-        let [Gate::Srt(neighbour)] = &read.gates[..] else { panic!("{read:?}") };
+        let [Gate::Neighbour(neighbour)] = &read.gates[..] else { panic!("{read:?}") };
         assert_eq!((neighbour.stream_id.as_deref(), read.own.0.len()), (Some("#!::r=cam1,m=publish,u=x"), 1));
         assert_eq!(entrances("rtp://:5004?name=cam2,9000").unwrap().gates[0].name(), Some("cam2"));
     }
@@ -112,11 +117,12 @@ mod tests {
     fn what_is_wrong_is_said_without_what_may_be_secret() {
         let wrong = |text| entrances(text).unwrap_err();
         assert!(
-            wrong("rist://:5000?secret=hunter2").contains("'rist://'")
-                && !wrong("rist://x?hunter2").contains("hunter2")
+            wrong("rtsp://:5000?secret=hunter2").contains("'rtsp://'")
+                && !wrong("rtsp://x?hunter2").contains("hunter2")
         );
         assert!(wrong("9000,show.ts").contains("'show.ts' is neither PORT nor"));
         assert!(wrong("udp://:5000").contains("'udp://'"));
+        assert!(wrong("rist://studio:5000").contains("rist://:PORT"));
         assert!(wrong("srt://:5000?name=a/b").contains("a name has"));
     }
 }

@@ -25,6 +25,16 @@ pub(crate) struct UdpMedia {
     pub(crate) name: Option<String>,
     /// Anybody may send it, although a key is asked for elsewhere.
     pub(crate) open: bool,
+    /// A second address, over another network, for the same packets.
+    pub(crate) copy: Option<(Remote, Option<Local>)>,
+}
+
+impl UdpMedia {
+    /// The second network's, if there is one.
+    pub(crate) fn second(&self) -> Option<Self> {
+        let (at, local) = self.copy.clone()?;
+        Some(Self { at, local, copy: None, ..self.clone() })
+    }
 }
 
 /// An end of this machine.
@@ -74,7 +84,7 @@ pub(crate) fn udp(text: &str, direction: Direction) -> Option<Result<UdpMedia, S
     let at = if at.starts_with(':') { remote(&format!("0.0.0.0{at}")) } else { remote(at) };
     Some(at.and_then(|at| {
         with_options(
-            UdpMedia { at, rtp, local: None, pkt_size: None, ttl: None, name: None, open: false },
+            UdpMedia { at, rtp, local: None, pkt_size: None, ttl: None, name: None, open: false, copy: None },
             options,
             direction,
         )
@@ -87,7 +97,7 @@ fn with_options(mut media: UdpMedia, options: &str, direction: Direction) -> Res
         match (key, direction) {
             // As ffmpeg, SRT's tools and librist call it.
             ("localaddr" | "adapter" | "miface", _) if !value.is_empty() => {
-                media.local = Some(value.parse().map_or_else(|_| Local::Interface(value.to_owned()), Local::Addr));
+                media.local = Some(local(value));
             }
             ("pkt_size", _) => match value.parse() {
                 Ok(size) if PKT_SIZES.contains(&size) => media.pkt_size = Some(size),
@@ -102,18 +112,43 @@ fn with_options(mut media: UdpMedia, options: &str, direction: Direction) -> Res
                 Ok(ttl) if ttl > 0 => media.ttl = Some(ttl),
                 _ => return Err(format!("ttl={value} is not a number of routers from 1 to 255")),
             },
+            ("copy", _) if !media.rtp => {
+                return Err("copy= is for rtp://, whose packets have the numbers that tell copies: write rtp://".into());
+            }
+            ("copy", _) if !value.is_empty() => media.copy = Some(copy(value, &media.at)?),
             ("name", Direction::Beside) => media.name = Some(name(value)?),
             ("open", Direction::Beside) if value.is_empty() => media.open = true,
             ("ttl", Direction::In | Direction::Beside) => return Err("ttl= is for outputs: leave it out here".into()),
             _ => {
                 return Err(format!(
-                    "'{option}' is not supported behind udp:// and rtp://: leave it out; there are localaddr=ADDR|IFACE, pkt_size=BYTES \
-                     and, for outputs, ttl=N; in LISTEN also name=NAME and open"
+                    "'{option}' is not supported behind udp:// and rtp://: leave it out; there are localaddr=ADDR|IFACE, pkt_size=BYTES, \
+                     with rtp:// copy=HOST:PORT@ADDR|IFACE, for outputs ttl=N and in LISTEN name=NAME and open"
                 ));
             }
         }
     }
+    if media.copy.as_ref().is_some_and(|(at, local)| *at == media.at && *local == media.local) {
+        return Err("copy= is where the first one is: name another address, or another interface behind @".into());
+    }
     Ok(media)
+}
+
+fn local(value: &str) -> Local {
+    value.parse().map_or_else(|_| Local::Interface(value.to_owned()), Local::Addr)
+}
+
+/// `HOST:PORT`, `HOST:PORT@ADDR|IFACE`, or `@ADDR|IFACE` for the address of the first one.
+fn copy(value: &str, first: &Remote) -> Result<(Remote, Option<Local>), String> {
+    let (at, here) = value.rsplit_once('@').map_or((value, None), |(at, here)| (at, Some(here)));
+    if here == Some("") {
+        return Err("an interface is missing behind the @ of copy=: write for example copy=@eth1".into());
+    }
+    let at = match at {
+        "" => first.clone(),
+        _ if at.starts_with(':') => remote(&format!("0.0.0.0{at}"))?,
+        _ => remote(at)?,
+    };
+    Ok((at, here.map(local)))
 }
 
 #[cfg(test)]
@@ -139,6 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_has_an_address_an_interface_or_both() {
+        let second = |text, direction| {
+            let second = read(text, direction).unwrap().second().unwrap();
+            assert!(second.rtp && second.copy.is_none());
+            (second.at.to_string(), second.local.map(|it| it.to_string()).unwrap_or_default())
+        };
+        let is = |at: &str, local: &str| (at.to_owned(), local.to_owned());
+        assert_eq!(second("rtp://a:1?copy=b:2", Direction::Out), is("b:2", ""));
+        let at = "rtp://239.0.0.1:5004?localaddr=eth0&copy=@eth1";
+        assert_eq!(second(at, Direction::In), is("239.0.0.1:5004", "eth1"));
+        assert_eq!(second("rtp://:5004?copy=:5006@192.0.2.1", Direction::Beside), is("0.0.0.0:5006", "192.0.2.1"));
+        assert_eq!(second("rtp://[::1]:5004?copy=[::1]:5006@eth1", Direction::Out), is("[::1]:5006", "eth1"));
+        assert!(read("rtp://:5004", Direction::In).unwrap().second().is_none());
+    }
+
+    #[test]
     fn an_option_that_is_not_obeyed_is_refused() {
         let refused = |text, direction| read(text, direction).unwrap_err();
         assert!(refused("udp://a:1?foo=bar", Direction::Out).contains("'foo=bar' is not supported"));
@@ -148,5 +199,11 @@ mod tests {
         assert!(refused("udp://a:1?ttl=0", Direction::Out).contains("1 to 255"));
         assert!(refused("udp://a:1?ttl=3", Direction::In).contains("for outputs"));
         assert!(refused("udp://a:1/path", Direction::In).contains("not a port"));
+        assert!(refused("udp://a:1?copy=b:2", Direction::Out).contains("write rtp://"));
+        assert!(refused("rtp://a:1?copy=b", Direction::Out).contains("port is missing"));
+        assert!(refused("rtp://a:1?copy=b:1@", Direction::Out).contains("copy=@eth1"));
+        for same in ["rtp://a:1?copy=a:1", "rtp://a:1?copy=@eth0&localaddr=eth0"] {
+            assert!(refused(same, Direction::Out).contains("where the first one is"), "{same}");
+        }
     }
 }

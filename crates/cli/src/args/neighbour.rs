@@ -1,7 +1,9 @@
 //! `srt://HOST:PORT?key=value`: a neighbour that speaks SRT, with the options that ffmpeg and SRT's own tools put
-//! behind it. `srtla://:PORT`: one that sends it over several links.
+//! behind it. `srtla://:PORT`: one that sends it over several links. `rist://HOST:PORT?key=value`: one that speaks
+//! RIST, with librist's options.
 
 use super::values::{self, Remote, remote};
+use braidcast_gateway::rist;
 use braidcast_gateway::srt::{KeyLength, Passphrase};
 use braidcast_sim::link::parse;
 use std::fmt;
@@ -27,22 +29,45 @@ pub(crate) enum Whereabouts {
 
 /// A secret: itself, or the first line of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Secret {
-    Typed(Passphrase),
+pub(crate) enum Secret<T> {
+    Typed(T),
     File(PathBuf),
+}
+
+/// What is spoken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scheme {
+    Srt,
+    /// SRT over several links.
+    Srtla,
+    Rist,
+}
+
+impl Scheme {
+    /// As it stands in URLs.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Srt => "srt",
+            Self::Srtla => "srtla",
+            Self::Rist => "rist",
+        }
+    }
 }
 
 /// A neighbour, and how we speak with it. It is shown without its options, as they hold secrets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Neighbour {
     pub(crate) at: Whereabouts,
-    /// It comes over several links.
-    pub(crate) bonded: bool,
+    pub(crate) scheme: Scheme,
     /// Latency of what comes in, at least.
     pub(crate) latency: Option<Duration>,
     /// What the neighbour's own latency is asked to be at least.
     pub(crate) peer_latency: Option<Duration>,
-    pub(crate) passphrase: Option<Secret>,
+    pub(crate) passphrase: Option<Secret<Passphrase>>,
+    /// RIST's.
+    pub(crate) secret: Option<Secret<rist::Secret>>,
+    /// RIST's, if one is asked for.
+    pub(crate) profile: Option<rist::Profile>,
     pub(crate) key_length: KeyLength,
     pub(crate) stream_id: Option<String>,
     /// What its stream is called here, whatever its identifier is.
@@ -53,7 +78,7 @@ pub(crate) struct Neighbour {
 
 impl fmt::Display for Neighbour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.bonded { "srtla://" } else { "srt://" })?;
+        write!(f, "{}://", self.scheme.name())?;
         match &self.at {
             Whereabouts::Listen(None, port) => write!(f, ":{port}"),
             Whereabouts::Listen(Some(IpAddr::V6(addr)), port) => write!(f, "[{addr}]:{port}"),
@@ -64,6 +89,38 @@ impl fmt::Display for Neighbour {
 }
 
 impl Neighbour {
+    /// That of `at`, with nothing said about it.
+    fn plain(at: Whereabouts, scheme: Scheme) -> Self {
+        Self {
+            at,
+            scheme,
+            latency: None,
+            peer_latency: None,
+            passphrase: None,
+            secret: None,
+            profile: None,
+            key_length: KeyLength::default(),
+            stream_id: None,
+            name: None,
+            open: false,
+        }
+    }
+
+    /// Returns `true` if RIST's simple profile is spoken, which needs a second port.
+    pub(crate) fn is_simple_rist(&self) -> bool {
+        self.scheme == Scheme::Rist && self.secret.is_none() && self.profile != Some(rist::Profile::Main)
+    }
+
+    /// One that is to send to us.
+    pub(super) fn sending(self) -> Result<Self, String> {
+        match self.at {
+            Whereabouts::Call(_) if self.scheme == Scheme::Rist => {
+                Err("an input by RIST waits for its sender: write rist://:PORT".into())
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// A name is for where several streams come in.
     pub(crate) fn nameless(self) -> Result<Box<Self>, String> {
         if self.name.is_some() {
@@ -73,30 +130,28 @@ impl Neighbour {
     }
 }
 
-/// Reads `srt://…` and `srtla://…`; `None` for what has another scheme or none. Each option is obeyed or refused.
-pub(crate) fn srt(text: &str) -> Option<Result<Neighbour, String>> {
-    let bonded = text.starts_with("srtla://");
-    let rest = text.strip_prefix(if bonded { "srtla://" } else { "srt://" })?;
+/// Reads `srt://…`, `srtla://…` and `rist://…`; `None` for what has another scheme or none. Each option is obeyed or
+/// refused.
+pub(crate) fn neighbour(text: &str) -> Option<Result<Neighbour, String>> {
+    let (scheme, rest) = [Scheme::Srt, Scheme::Srtla, Scheme::Rist]
+        .into_iter()
+        .find_map(|scheme| Some((scheme, text.strip_prefix(scheme.name())?.strip_prefix("://")?)))?;
     let (at, options) = rest.split_once('?').unwrap_or((rest, ""));
-    let neighbour = read(at.strip_suffix('/').unwrap_or(at), bonded, options);
+    let at = at.strip_suffix('/').unwrap_or(at);
+    if scheme == Scheme::Rist {
+        return Some(read_rist(at, options));
+    }
+    let neighbour = read(at, scheme, options);
     Some(neighbour.and_then(|neighbour| match neighbour.at {
-        Whereabouts::Call(_) if bonded => Err("srtla:// is for senders that call here: write srtla://:PORT".into()),
+        Whereabouts::Call(_) if scheme == Scheme::Srtla => {
+            Err("srtla:// is for senders that call here: write srtla://:PORT".into())
+        }
         _ => Ok(neighbour),
     }))
 }
 
-fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
-    let mut neighbour = Neighbour {
-        at: Whereabouts::Listen(None, 0),
-        bonded,
-        latency: None,
-        peer_latency: None,
-        passphrase: None,
-        key_length: KeyLength::default(),
-        stream_id: None,
-        name: None,
-        open: false,
-    };
+fn read(at: &str, scheme: Scheme, options: &str) -> Result<Neighbour, String> {
+    let mut neighbour = Neighbour::plain(Whereabouts::Listen(None, 0), scheme);
     let (mut listens, mut both) = (None, None);
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -104,7 +159,7 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
             "latency" => both = Some(latency(key, value)?),
             "rcvlatency" => neighbour.latency = Some(latency(key, value)?),
             "peerlatency" => neighbour.peer_latency = Some(latency(key, value)?),
-            "passphrase" => neighbour.passphrase = Some(secret(value)?),
+            "passphrase" => neighbour.passphrase = Some(secret(key, value, Passphrase::new)?),
             "pbkeylen" => {
                 let length = value.parse().ok().and_then(KeyLength::of);
                 neighbour.key_length = length.ok_or("pbkeylen= is the length of a key in bytes: 16, 24 or 32")?;
@@ -138,11 +193,62 @@ fn read(at: &str, bonded: bool, options: &str) -> Result<Neighbour, String> {
     // Wherever it stands, it is for what has no latency of its own.
     neighbour.latency = neighbour.latency.or(both);
     neighbour.peer_latency = neighbour.peer_latency.or(both);
-    neighbour.at = whereabouts(at, listens)?;
+    neighbour.at = whereabouts(at, listens, scheme.name())?;
     Ok(neighbour)
 }
 
-pub(super) fn whereabouts(at: &str, listens: Option<bool>) -> Result<Whereabouts, String> {
+/// Options as `ristsender` and `ristreceiver` have them.
+fn read_rist(at: &str, options: &str) -> Result<Neighbour, String> {
+    // librist writes rist://@:5000 for "listen here".
+    let listens = at.starts_with('@').then_some(true);
+    let mut neighbour = Neighbour::plain(whereabouts(at, listens, "rist")?, Scheme::Rist);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        match key {
+            "buffer" | "latency" => neighbour.latency = Some(latency(key, value)?),
+            "secret" => neighbour.secret = Some(secret(key, value, rist::Secret::new)?),
+            "aes-type" => {
+                let length = value.parse::<usize>().ok().filter(|bits| bits % 64 == 0);
+                let length = length.and_then(|bits| KeyLength::of(bits / 8)).filter(|it| *it != KeyLength::Aes192);
+                neighbour.key_length = length.ok_or("aes-type= is the length of a key in bits: 128 or 256")?;
+            }
+            "profile" => match value {
+                "simple" | "0" => neighbour.profile = Some(rist::Profile::Simple),
+                "main" | "1" => neighbour.profile = Some(rist::Profile::Main),
+                _ => {
+                    return Err(format!("profile={value} is not supported: there are profile=simple and profile=main"));
+                }
+            },
+            "name" => neighbour.name = Some(values::name(&decoded(value))?),
+            "open" if value.is_empty() => neighbour.open = true,
+            "username" | "password" => {
+                return Err(format!("'{key}' is not supported behind rist://: both ends can have secret= in common"));
+            }
+            // Without its value, as it may be a secret that was misspelt.
+            _ => {
+                return Err(format!(
+                    "'{key}' is not supported behind rist://: leave it out; there are buffer (or latency), secret, \
+                     aes-type, profile, open and, in LISTEN, name"
+                ));
+            }
+        }
+    }
+    let is_main = neighbour.profile == Some(rist::Profile::Main);
+    if neighbour.profile == Some(rist::Profile::Simple) && neighbour.secret.is_some() {
+        return Err("RIST's simple profile has no encryption: leave out profile=simple, or secret=".into());
+    }
+    let (Whereabouts::Listen(_, port) | Whereabouts::Call(Remote { port, .. })) = &neighbour.at;
+    if neighbour.secret.is_none() && !is_main && (port % 2 == 1 || *port == 0) {
+        return Err(format!(
+            "{neighbour}: RIST's simple profile takes an even port and the one behind it: write {}, or profile=main, \
+             which needs one port",
+            port.saturating_sub(1).max(5000)
+        ));
+    }
+    Ok(neighbour)
+}
+
+pub(super) fn whereabouts(at: &str, listens: Option<bool>, scheme: &str) -> Result<Whereabouts, String> {
     // ffmpeg writes srt://@:9000 too.
     let at = at.strip_prefix('@').unwrap_or(at);
     let here = at.starts_with(':');
@@ -150,8 +256,8 @@ pub(super) fn whereabouts(at: &str, listens: Option<bool>) -> Result<Whereabouts
     let addr: Option<IpAddr> = remote.host.parse().ok();
     let any = here || addr.is_some_and(|addr| addr.is_unspecified());
     match (listens, addr) {
-        (Some(false), _) if any => Err("a caller needs the address that it calls: write srt://HOST:PORT".into()),
-        (Some(true), None) => Err(format!("'{}' is not an address to listen on: write srt://:PORT", remote.host)),
+        (Some(false), _) if any => Err(format!("a caller needs the address that it calls: write {scheme}://HOST:PORT")),
+        (Some(true), None) => Err(format!("'{}' is not an address to listen on: write {scheme}://:PORT", remote.host)),
         (None, _) if any => Ok(Whereabouts::Listen(addr.filter(|_| !here), remote.port)),
         (Some(true), Some(_)) => Ok(Whereabouts::Listen(addr.filter(|_| !here), remote.port)),
         _ => Ok(Whereabouts::Call(remote)),
@@ -163,7 +269,7 @@ fn latency(key: &str, value: &str) -> Result<Duration, String> {
     let time = match value.parse::<u64>() {
         Ok(number) if number >= MICROSECONDS => {
             return Err(format!(
-                "{key}={number}: a bare number is milliseconds here, as in SRT itself; if it is ffmpeg's, which are \
+                "{key}={number}: a bare number is milliseconds here, as in SRT and RIST themselves; if it is ffmpeg's, which are \
                  microseconds, write {key}={}ms",
                 number / 1000
             ));
@@ -172,17 +278,17 @@ fn latency(key: &str, value: &str) -> Result<Duration, String> {
         Err(_) => parse::duration(value).map_err(|error| format!("{key}: {error}"))?,
     };
     if time > LONGEST {
-        return Err(format!("{key}={value} is too long: a latency of SRT is at most 60s"));
+        return Err(format!("{key}={value} is too long: it is at most 60s"));
     }
     Ok(time)
 }
 
-/// `@FILE`, or the passphrase itself. What was typed is never repeated in a message.
-fn secret(value: &str) -> Result<Secret, String> {
+/// `@FILE`, or the secret itself. What was typed is never repeated in a message.
+fn secret<T, E: fmt::Display>(key: &str, value: &str, new: fn(String) -> Result<T, E>) -> Result<Secret<T>, String> {
     match value.strip_prefix('@') {
-        Some("") => Err("passphrase=@ names no file: write passphrase=@FILE".into()),
+        Some("") => Err(format!("{key}=@ names no file: write {key}=@FILE")),
         Some(file) => Ok(Secret::File(decoded(file).into())),
-        None => Passphrase::new(decoded(value)).map(Secret::Typed).map_err(|wrong| wrong.to_string()),
+        None => new(decoded(value)).map(Secret::Typed).map_err(|wrong| wrong.to_string()),
     }
 }
 
@@ -212,11 +318,11 @@ mod tests {
     use super::*;
 
     fn good(text: &str) -> Neighbour {
-        srt(text).unwrap().unwrap()
+        neighbour(text).unwrap().unwrap()
     }
 
     fn wrong(text: &str) -> String {
-        srt(text).unwrap().unwrap_err()
+        neighbour(text).unwrap().unwrap_err()
     }
 
     #[test]
@@ -232,7 +338,7 @@ mod tests {
         assert!(wrong("srt://:5000?mode=rendezvous").contains("mode=caller and mode=listener"));
         assert_eq!(good("srtla://:5000?latency=1500").to_string(), "srtla://:5000");
         assert!(wrong("srtla://studio:5000").contains("srtla://:PORT"));
-        assert!(srt("udp://:5000").is_none() && wrong("srt://host").contains("port is missing"));
+        assert!(neighbour("udp://:5000").is_none() && wrong("srt://host").contains("port is missing"));
     }
 
     #[test]
@@ -269,5 +375,25 @@ mod tests {
         assert!(wrong("srt://:1?pbkeylen=20").contains("16, 24 or 32"));
         assert!(wrong(&format!("srt://:1?streamid={}", "x".repeat(513))).contains("513 bytes"));
         assert!(wrong("srt://:1?passphrase=@").contains("@FILE"));
+    }
+
+    #[test]
+    fn librists_options_are_obeyed_or_refused() {
+        let rist = good("rist://@:5000?buffer=400&secret=correct%20horse&aes-type=256&name=cam1");
+        assert_eq!((rist.at.clone(), rist.scheme), (Whereabouts::Listen(None, 5000), Scheme::Rist));
+        assert_eq!((rist.latency, rist.key_length), (Some(Duration::from_millis(400)), KeyLength::Aes256));
+        assert_eq!(rist.secret, Some(Secret::Typed(rist::Secret::new("correct horse".into()).unwrap())));
+        assert!(!rist.is_simple_rist() && !format!("{rist} {rist:?}").contains("horse"));
+        assert_eq!(good("rist://studio:5001?profile=main").to_string(), "rist://studio:5001");
+        assert!(good("rist://:5000").is_simple_rist());
+        assert_eq!(good("rist://@192.0.2.1:5000").at, Whereabouts::Listen(Some("192.0.2.1".parse().unwrap()), 5000));
+        assert!(wrong("rist://:5001").contains("even port") && wrong("rist://:5001").contains("profile=main"));
+        assert!(wrong("rist://:5000?profile=simple&secret=hunter2").contains("no encryption"));
+        assert!(wrong("rist://:5000?aes-type=192").contains("128 or 256"));
+        assert!(wrong("rist://:5000?profile=advanced").contains("profile=main"));
+        assert!(wrong("rist://:5000?password=hunter2").contains("secret="));
+        let misspelt = wrong("rist://:5000?sekret=hunter2");
+        assert!(misspelt.contains("'sekret' is not supported") && !misspelt.contains("hunter2"));
+        assert!(wrong("rist://:5000?secret=").contains("1 to 127 bytes"));
     }
 }

@@ -44,13 +44,14 @@ Examples:
   braidcast receive --from hub.example:9001 --name cam1 - | ffplay -")]
 pub(crate) struct ReceiveArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; or srt://:PORT,
-    /// srtla://:PORT (phones that bond), rtp://:PORT or rtmp://:PORT/APP/KEY for who speaks that; several with commas
+    /// srtla://:PORT (phones that bond), rist://:PORT, rtp://:PORT or rtmp://:PORT/APP/KEY for who speaks that; several with
+    /// commas
     #[arg(value_name = "LISTEN", value_parser = first, required_unless_present_any = ["from", "relay"])]
     pub(crate) listen: Option<First>,
-    /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT to call, srt://:PORT
-    /// for who calls, or rtmp://HOST/APP/KEY or rtmps://HOST/APP/KEY (KEY or @FILE) to publish it on a server; each of
-    /// several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S
-    /// are the time when it begins
+    /// Destination of the stream: a FILE, - for stdout, udp://HOST:PORT, srt://HOST:PORT or rist://HOST:PORT to call,
+    /// srt://:PORT for who calls, or rtmp://HOST/APP/KEY or rtmps://HOST/APP/KEY (KEY or @FILE) to publish it on a
+    /// server; each of several gets all of it. In a FILE {name} is the stream's name, and %Y %m %d %H %M %S are the
+    /// time when it begins
     #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized", "from", "relay", "serve"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
     /// Call the sender that waits there (`send --at`) in place of listening: for a receiver behind a NAT. There is no

@@ -120,7 +120,7 @@ fn read(rest: &str) -> Result<Rtmp, String> {
         (app, Key::Typed(key)) => (app, Key::Typed(decoded(&key))),
         file => file,
     };
-    let Ok(Whereabouts::Listen(addr, port)) = whereabouts(at, Some(true)) else {
+    let Ok(Whereabouts::Listen(addr, port)) = whereabouts(at, Some(true), "rtmp") else {
         return Err(format!("RTMP is for encoders that call here: {FORM}"));
     };
     let mut it = Rtmp { addr, port, app: decoded(app), key, name: None };

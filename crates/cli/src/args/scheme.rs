@@ -6,7 +6,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 const KNOWN: [&str; 12] =
     ["udp", "rtp", "srt", "srtla", "rist", "rtmp", "rtmps", "rtsp", "tcp", "http", "https", "braid"];
 /// Those that inputs and outputs take.
-const OURS: [&str; 4] = ["udp", "rtp", "srt", "srtla"];
+const OURS: [&str; 5] = ["udp", "rtp", "srt", "srtla", "rist"];
 
 /// Splits off `scheme://`, or the `scheme:` of a program that we know.
 fn split(text: &str) -> Option<(&str, &str)> {

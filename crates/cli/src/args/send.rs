@@ -27,8 +27,9 @@ Examples:
   braidcast send camera.ts --at 9000
   braidcast send camera.ts --to @ticket.txt --via wlan0,wwan0")]
 pub(crate) struct SendArgs {
-    /// What to send: a FILE, - for stdin, udp://HOST:PORT to listen on, srt://:PORT or srtla://:PORT for who calls,
-    /// or srt://HOST:PORT to call. MPEG-TS is recognised; a FILE of it is played at its own speed unless --reliable
+    /// What to send: a FILE, - for stdin, udp://HOST:PORT to listen on, srt://:PORT, srtla://:PORT or rist://:PORT
+    /// for who calls, or srt://HOST:PORT to call. MPEG-TS is recognised; a FILE of it is played at its own speed
+    /// unless --reliable
     #[arg(value_name = "INPUT", value_parser = values::input)]
     pub(crate) input: Input,
     #[command(flatten)]

@@ -2,7 +2,7 @@
 
 pub(crate) use super::listen::{Listen, Place, listen};
 use super::media::{Direction, UdpMedia, udp};
-use super::neighbour::{Neighbour, srt};
+use super::neighbour::{Neighbour, Scheme, Whereabouts, neighbour};
 use super::rtmp::{Publish, publish};
 use super::scheme;
 use braidcast_dccp::Method;
@@ -419,10 +419,10 @@ pub(crate) fn slice(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `FILE`, `-`, `udp://HOST:PORT` or `srt://HOST:PORT`.
+/// `FILE`, `-`, `udp://HOST:PORT`, `srt://HOST:PORT` or `rist://:PORT`.
 pub(crate) fn input(text: &str) -> Result<Input, String> {
-    if let Some(neighbour) = srt(text) {
-        return neighbour.and_then(Neighbour::nameless).map(Input::Neighbour);
+    if let Some(neighbour) = neighbour(text) {
+        return neighbour.and_then(Neighbour::sending)?.nameless().map(Input::Neighbour);
     }
     match (text, udp(text, Direction::In)) {
         ("-", _) => Ok(Input::Stdin),
@@ -431,14 +431,17 @@ pub(crate) fn input(text: &str) -> Result<Input, String> {
     }
 }
 
-/// `FILE`, `-`, `udp://HOST:PORT`, `srt://HOST:PORT` or `rtmp://HOST/APP/KEY`.
+/// `FILE`, `-`, `udp://HOST:PORT`, `srt://HOST:PORT`, `rist://HOST:PORT` or `rtmp://HOST/APP/KEY`.
 pub(crate) fn output(text: &str) -> Result<Output, String> {
     if let Some(publish) = publish(text) {
         return publish.map(Box::new).map(Output::Publish);
     }
-    if let Some(neighbour) = srt(text) {
+    if let Some(neighbour) = neighbour(text) {
         return match neighbour? {
-            neighbour if neighbour.bonded => Err("srtla:// is for inputs: write srt://HOST:PORT".into()),
+            Neighbour { scheme: Scheme::Srtla, .. } => Err("srtla:// is for inputs: write srt://HOST:PORT".into()),
+            Neighbour { scheme: Scheme::Rist, at: Whereabouts::Listen(..), .. } => {
+                Err("an output by RIST calls its receiver: write rist://HOST:PORT".into())
+            }
             neighbour => neighbour.nameless().map(Output::Neighbour),
         };
     }

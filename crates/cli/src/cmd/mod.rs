@@ -8,6 +8,8 @@ mod lab;
 mod resolve;
 #[cfg(target_os = "linux")]
 mod rtmp;
+#[cfg(target_os = "linux")]
+mod rtp;
 mod viz;
 
 #[cfg(target_os = "linux")]

@@ -25,6 +25,8 @@ pub(crate) struct UdpInput(DatagramReader);
 /// Datagrams to somewhere.
 pub(crate) struct UdpOutput {
     socket: DatagramWriter,
+    /// Of the second network, which gets the same packets.
+    copy: Option<DatagramWriter>,
     /// Longest datagram of transport stream, whole packets.
     size: usize,
     unsent: u64,
@@ -97,14 +99,19 @@ impl AsRawFd for UdpInput {
 impl UdpOutput {
     /// Sends to the address of `media`.
     pub(crate) fn open(media: &UdpMedia) -> Outcome<Self> {
-        let addr = resolve(&media.at, |_| true)?;
-        let here = media.local.as_ref().map(|local| here(local, addr)).transpose()?;
-        let socket = Self::connect(addr, here.as_ref(), media.ttl).map_err(|e: io::Error| {
-            Failure::new(format!("cannot send to {media}: {e}"), "check that the address can be reached from here")
-        })?;
+        let socket = Self::towards(media)?;
+        let copy = media.second().as_ref().map(Self::towards).transpose()?;
         let size = media.pkt_size.map_or(TS_DATAGRAM, |size| usize::from(size) / TS_PACKET * TS_PACKET);
         let rtp = if media.rtp { Some((rtp::Sender::new(&mut common::rng(None)?), Vec::new())) } else { None };
-        Ok(Self { socket, size, unsent: 0, rtp })
+        Ok(Self { socket, copy, size, unsent: 0, rtp })
+    }
+
+    fn towards(media: &UdpMedia) -> Outcome<DatagramWriter> {
+        let addr = resolve(&media.at, |_| true)?;
+        let here = media.local.as_ref().map(|local| here(local, addr)).transpose()?;
+        Self::connect(addr, here.as_ref(), media.ttl).map_err(|e: io::Error| {
+            Failure::new(format!("cannot send to {media}: {e}"), "check that the address can be reached from here")
+        })
     }
 
     fn connect(addr: SocketAddr, here: Option<&Here>, ttl: Option<u8>) -> io::Result<DatagramWriter> {
@@ -143,7 +150,8 @@ impl UdpOutput {
             Some((rtp, packets)) => {
                 packets.clear();
                 bytes.chunks(size).for_each(|payload| rtp.write(now, payload, packets));
-                self.socket.send(packets, size + rtp::HEADER)
+                let copied = self.copy.as_mut().map_or(0, |copy| copy.send(packets, size + rtp::HEADER));
+                copied + self.socket.send(packets, size + rtp::HEADER)
             }
         };
     }

@@ -201,7 +201,9 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
         ),
         ("receive 9000 rtmp://live.example".into(), ["APP and KEY are missing", "as the platform shows them"]),
         ("receive 9000 rtmps://live.example/app".into(), ["APP or KEY is missing", "@FILE"]),
-        ("receive rist://:5000 out.ts".into(), ["nothing listens for 'rist://'", "srtla://"]),
+        ("receive rtsp://:5000 out.ts".into(), ["nothing listens for 'rtsp://'", "rist://"]),
+        ("receive rist://:5001 out.ts".into(), ["even port", "profile=main"]),
+        (format!("receive {port},rist://:5000 {{name}}.ts"), ["it does not say", "?name=cam1"]),
         ("send srt://:5000?name=cam1 --to a:1".into(), ["name= is for LISTEN", "leave it out"]),
     ] {
         Test::new(&args).run().says(2, &words);

@@ -1,7 +1,8 @@
-//! Neighbours that speak SRT or RTP, in and out: ffmpeg sends, `srt-live-transmit` fetches.
+//! Neighbours that speak SRT, RIST or RTP, in and out: ffmpeg and `ristsender` send, `srt-live-transmit` and
+//! `ristreceiver` fetch.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real time and real datagrams")]
 
-use crate::common::{Ran, Running, Test, free_ports, transport_stream};
+use crate::common::{Ran, Running, Test, free_port, free_ports, transport_stream};
 use braidcast_gateway::rtp::Packet;
 use braidcast_testing::peers;
 use std::fs::File;
@@ -28,19 +29,121 @@ fn ffmpeg(dir: &Path, to: &str) -> bool {
 
 fn fetch(dir: &Path, from: &str, file: &str) -> Option<Program> {
     let out = File::create(dir.join(file)).unwrap();
-    let mut command = Command::new("srt-live-transmit");
-    command.args(["-q", "-loglevel:fatal", from, "file://con"]).stdin(Stdio::null()).stdout(out).stderr(Stdio::null());
-    match command.spawn() {
+    program("srt-live-transmit", &["-q", "-loglevel:fatal", from, "file://con"], out.into())
+}
+
+/// Starts it; `None` if it is not installed and need not be.
+fn program(name: &str, args: &[&str], out: Stdio) -> Option<Program> {
+    match Command::new(name).args(args).stdin(Stdio::null()).stdout(out).stderr(Stdio::null()).spawn() {
         Ok(child) => {
-            peers::met("srt-live-transmit");
+            peers::met(name);
             Some(Program(child))
         }
         Err(error) => {
-            assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "srt-live-transmit: {error}");
-            peers::lacks("srt-live-transmit", "not installed");
+            assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "{name}: {error}");
+            peers::lacks(name, "not installed");
             None
         }
     }
+}
+
+/// Two ports, of which the first is even and the second the one behind it, as RTP and RTCP have them.
+fn free_pair() -> u16 {
+    let first = || std::iter::repeat_with(free_port).find(|port| port % 2 == 0);
+    std::iter::repeat_with(first).flatten().take(100).find(|port| free_port() == port + 1).expect("two free ports")
+}
+
+/// Collects what is played to `port`, until a datagram of nothing comes.
+fn player(port: u16) -> std::thread::JoinHandle<Vec<Vec<u8>>> {
+    let player = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+    std::thread::spawn(move || {
+        let (mut datagrams, mut buf) = (Vec::new(), [0; 2000]);
+        while let Ok(len @ 1..) = player.recv(&mut buf) {
+            datagrams.push(buf[..len].to_vec());
+        }
+        datagrams
+    })
+}
+
+fn end_playing(port: u16) {
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&[], ("127.0.0.1", port)).unwrap();
+}
+
+#[test]
+fn what_comes_by_rist_with_a_secret_over_a_lossy_network_goes_on_by_rist_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let clip = std::fs::metadata(transport_stream(dir, 4)).unwrap().len();
+    let ([port, input, fed, played], output, lossy) = (free_ports(), free_pair(), free_port());
+    std::fs::write(dir.join("rist.key"), "correct horse\n").unwrap();
+    let playing = player(played);
+    let [from, to] = [format!("rist://@127.0.0.1:{output}"), format!("udp://127.0.0.1:{played}")];
+    let Some(_fetching) = program("ristreceiver", &["-p", "0", "-i", &from, "-o", &to], Stdio::null()) else { return };
+    let receiver = Running::start(dir, &format!("receive {port} out.ts rist://127.0.0.1:{output}?buffer=500 --json"));
+    let receiver = receiver.wait_for("RIST's simple profile, not encrypted");
+    let args = format!("send rist://:{input}?secret=@rist.key&buffer=700 --to 127.0.0.1:{port} --json");
+    let sender = Running::start(dir, &args).wait_for("connected");
+    let network = format!("emulate {lossy} 127.0.0.1:{input} --delay 20ms --loss 2% --both");
+    let network = Running::start(dir, &network).wait_for("listening");
+    let [from, to] = [format!("udp://@127.0.0.1:{fed}"), format!("rist://127.0.0.1:{lossy}?aes-type=256")];
+    let args = ["-p", "1", "-s", "correct horse", "-e", "256", "-i", &from, "-o", &to];
+    let Some(_sending) = program("ristsender", &args, Stdio::null()) else { return };
+    // The main profile has a tunnel first, and the encoder's first frame must find it.
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(ffmpeg(dir, &format!("udp://127.0.0.1:{fed}?pkt_size=1316")));
+    std::thread::sleep(Duration::from_millis(1200));
+    sender.interrupt();
+    let (sent, received) = (sender.finish(), receiver.finish());
+    network.interrupt();
+    sent.says(0, &["RIST's main profile, AES-256; buffer 700 ms"]);
+    received.says(0, &[]);
+    end_playing(played);
+    let (played, out) = (playing.join().unwrap().concat(), std::fs::read(dir.join("out.ts")).unwrap());
+    // ffmpeg packs the clip anew.
+    assert!(out.len() as u64 > clip * 9 / 10, "{} of {clip}", out.len());
+    // A receiver of RIST heeds nothing before both ends know of each other, and ends as it pleases.
+    let whole = (0..out.len()).step_by(188).any(|at| out[at..].starts_with(&played));
+    assert!(whole && played.len() > out.len() * 3 / 4, "{} of {}", played.len(), out.len());
+    let (sent, received) = (sent.json(), received.json());
+    let neighbour = &sent["neighbour"];
+    assert_eq!((&neighbour["protocol"], &neighbour["key_bytes"]), (&"rist".into(), &32.into()));
+    assert_eq!((&neighbour["skipped_packets"], &neighbour["undecrypted_packets"]), (&0.into(), &0.into()));
+    assert!(neighbour["recovered_packets"].as_u64().unwrap() > 0, "{neighbour}");
+    let neighbour = &received["neighbours"][0];
+    assert_eq!((&neighbour["protocol"], &neighbour["dropped_packets"]), (&"rist".into(), &0.into()));
+    assert!(!sent.to_string().contains("horse"), "a secret is shown");
+}
+
+#[test]
+fn who_has_another_secret_of_rist_is_told_of_and_not_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let ([port, fed], input) = (free_ports(), free_pair());
+    let listen = format!("{port},rist://:{input}?secret=correct%20horse");
+    let receiver = Running::start(dir, &format!("receive {listen} out.ts")).wait_for("listening on rist://");
+    let [from, to] = [format!("udp://@127.0.0.1:{fed}"), format!("rist://127.0.0.1:{input}?aes-type=128")];
+    let args = ["-p", "1", "-s", "wrong horse", "-e", "128", "-i", &from, "-o", &to];
+    let Some(_sending) = program("ristsender", &args, Stdio::null()) else { return };
+    let receiver = receiver.wait_for("its secret is another one");
+    let simple = UdpSocket::bind("127.0.0.1:0").unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    // RTP that is not encrypted.
+    let mut packet = vec![0x80, 33, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
+    packet.extend([0x47; 188]);
+    for _ in 0..20 {
+        simple.send_to(&packet, ("127.0.0.1", input)).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let receiver = receiver.wait_for("it does not encrypt");
+    receiver.interrupt();
+    let ran = receiver.finish();
+    ran.says(0, &["nothing was written"]);
+    assert!(!dir.join("out.ts").exists());
+    Test::new(&format!("send rist://127.0.0.1:{input} --to 127.0.0.1:{port}")).run().says(2, &["rist://:PORT"]);
+    Test::new(&format!("receive {port} rist://:{input}")).run().says(2, &["rist://HOST:PORT"]);
+    let keyed = "--key correct-horse-battery-staple";
+    let open = Test::new(&format!("send rist://:{input} --to 127.0.0.1:{port} {keyed} --give-up 1s")).run();
+    open.says(2, &["anybody may be that neighbour", "rist://:PORT?open"]);
 }
 
 #[test]
@@ -108,15 +211,7 @@ fn what_ffmpeg_sends_by_rtp_goes_on_by_rtp() {
     transport_stream(dir, 3);
     // ffmpeg sends RTCP to the port behind.
     let [port, output, input, _rtcp] = free_ports();
-    let player = UdpSocket::bind(("127.0.0.1", output)).unwrap();
-    // It ends with a datagram of nothing.
-    let playing = std::thread::spawn(move || {
-        let (mut datagrams, mut buf) = (Vec::new(), [0; 2000]);
-        while let Ok(len @ 1..) = player.recv(&mut buf) {
-            datagrams.push(buf[..len].to_vec());
-        }
-        datagrams
-    });
+    let playing = player(output);
     let receiver =
         Running::start(dir, &format!("receive {port} rtp://127.0.0.1:{output} out.ts")).wait_for("listening");
     let sender =
@@ -128,7 +223,7 @@ fn what_ffmpeg_sends_by_rtp_goes_on_by_rtp() {
     sender.interrupt();
     let sent = sender.finish();
     receiver.finish().says(0, &[]);
-    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&[], ("127.0.0.1", output)).unwrap();
+    end_playing(output);
     let (mut played, mut next) = (Vec::new(), None);
     for datagram in playing.join().unwrap() {
         let Packet { header, payload } = Packet::parse(&datagram).expect("RTP");
@@ -140,4 +235,42 @@ fn what_ffmpeg_sends_by_rtp_goes_on_by_rtp() {
     let out = std::fs::read(dir.join("out.ts")).unwrap();
     assert!(played == out && out.len() > 200_000, "{} and {}", played.len(), out.len());
     assert_eq!(sent.json()["format"], "mpeg-ts");
+}
+
+#[test]
+fn two_networks_have_the_same_packets_and_one_of_them_may_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    transport_stream(dir, 6);
+    let [port, first, second, one, two] = free_ports();
+    let emulate = |from: u16, to: u16, how: &str| {
+        Running::start(dir, &format!("emulate {from} 127.0.0.1:{to} {how}")).wait_for("listening")
+    };
+    // What the first one loses the second one brings 12 ms later, until there is no first one.
+    let networks = [emulate(first, one, "--loss 10%"), emulate(second, two, "--delay 12ms")];
+    let copy = format!("receive rtp://127.0.0.1:{one}?copy=127.0.0.1:{two} copy.ts --json");
+    let copy = Running::start(dir, &copy).wait_for("listening on rtp://");
+    let outputs = format!("out.ts rtp://127.0.0.1:{first}?copy=127.0.0.1:{second}");
+    let receiver = Running::start(dir, &format!("receive {port} {outputs}")).wait_for("listening");
+    let sender = Running::start(dir, &format!("send clip.ts --to 127.0.0.1:{port} --latency 100ms"));
+    let copy = copy.wait_for("begins");
+    std::thread::sleep(Duration::from_millis(1500));
+    let [network, other] = networks;
+    network.kill();
+    let copy = copy.wait_for("nothing comes here");
+    sender.finish().says(0, &[]);
+    receiver.finish().says(0, &[]);
+    std::thread::sleep(Duration::from_millis(500));
+    copy.interrupt();
+    let ran = copy.finish();
+    other.interrupt();
+    ran.says(0, &[&format!("rtp://127.0.0.1:{one}: nothing comes here")]);
+    let [out, copied] = ["out.ts", "copy.ts"].map(|name| std::fs::read(dir.join(name)).unwrap());
+    assert!(out == copied && out.len() > 400_000, "{} and {}", out.len(), copied.len());
+    let json = ran.json();
+    let neighbour = &json["neighbour"];
+    assert_eq!((&neighbour["protocol"], &neighbour["skipped_packets"]), (&"rtp".into(), &0.into()), "{json}");
+    let links = neighbour["links"].as_array().unwrap();
+    let packets = [0, 1].map(|at: usize| links[at]["received_packets"].as_u64().unwrap());
+    assert!(packets[0] > 50 && packets[1] > 2 * packets[0], "{neighbour}");
 }

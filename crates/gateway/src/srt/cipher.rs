@@ -2,10 +2,8 @@
 
 use super::secret::{KeyLength, Passphrase, StreamKey};
 use super::wire::{KeyMaterial, KeySlot, WhichKeys};
-use aes::cipher::{InnerIvInit, KeyInit, StreamCipher};
-use aes::{Aes128, Aes192, Aes256};
+use crate::block::Block;
 use braidcast_core::Rng;
-use ctr::Ctr128BE;
 
 /// Packets that are sent with one key, unless options say otherwise: libsrt's default, half of what the draft's
 /// §6.1.6 allows.
@@ -16,44 +14,14 @@ const ANNOUNCE: u64 = 4000;
 /// Packets with one key at least, so that there is time to tell of the next.
 const LEAST_REFRESH: u64 = 64;
 
-/// A key that is ready to use.
-#[derive(Clone)]
-enum Block {
-    Aes128(Aes128),
-    Aes192(Aes192),
-    Aes256(Aes256),
-}
-
-impl Block {
-    fn new(key: &StreamKey) -> Option<Self> {
-        let key = &key.0[..];
-        Some(match KeyLength::of(key.len())? {
-            KeyLength::Aes128 => Self::Aes128(Aes128::new_from_slice(key).ok()?),
-            KeyLength::Aes192 => Self::Aes192(Aes192::new_from_slice(key).ok()?),
-            KeyLength::Aes256 => Self::Aes256(Aes256::new_from_slice(key).ok()?),
-        })
-    }
-
-    /// Encrypts or decrypts: they are the same.
-    fn apply(&self, salt: &[u8; 16], sequence: u32, payload: &mut [u8]) {
-        // The counter (§6.1.2): 112 bits of the salt, the packet's number in the last 32 of them, and 16 bits that
-        // count blocks. No packet has 65,536 blocks.
-        let mut iv = *salt;
-        iv[10..14].iter_mut().zip(sequence.to_be_bytes()).for_each(|(byte, number)| *byte ^= number);
-        iv[14..].fill(0);
-        let iv = &iv.into();
-        match self {
-            Self::Aes128(key) => {
-                Ctr128BE::from_core(ctr::CtrCore::inner_iv_init(key.clone(), iv)).apply_keystream(payload)
-            }
-            Self::Aes192(key) => {
-                Ctr128BE::from_core(ctr::CtrCore::inner_iv_init(key.clone(), iv)).apply_keystream(payload)
-            }
-            Self::Aes256(key) => {
-                Ctr128BE::from_core(ctr::CtrCore::inner_iv_init(key.clone(), iv)).apply_keystream(payload)
-            }
-        }
-    }
+/// Encrypts or decrypts a payload: they are the same.
+fn apply(slot: &Slot, sequence: u32, payload: &mut [u8]) {
+    // The counter (§6.1.2): 112 bits of the salt, the packet's number in the last 32 of them, and 16 bits that
+    // count blocks. No packet has 65,536 blocks.
+    let mut counter = slot.salt;
+    counter[10..14].iter_mut().zip(sequence.to_be_bytes()).for_each(|(byte, number)| *byte ^= number);
+    counter[14..].fill(0);
+    slot.block.apply(&counter, payload);
 }
 
 /// A key, and all that its use needs.
@@ -84,7 +52,7 @@ impl Slots {
     fn install(&mut self, passphrase: &Passphrase, material: &KeyMaterial) -> bool {
         let Some(keys) = passphrase.unwrap(material) else { return false };
         let mut slots = keys.into_iter().filter_map(|key| {
-            let block = Block::new(&key)?;
+            let block = Block::new(&key.0)?;
             Some(Slot { key, block, salt: material.salt })
         });
         match material.which {
@@ -126,7 +94,7 @@ impl Cipher {
         rng.fill(&mut salt);
         let key = new_key(length, &mut rng);
         let bytes = passphrase.wrap(WhichKeys::Even, salt, &[&key]).to_bytes();
-        let even = Block::new(&key).map(|block| Slot { key, block, salt });
+        let even = Block::new(&key.0).map(|block| Slot { key, block, salt });
         let slots = Slots { even, odd: None };
         let cipher = Self {
             passphrase: passphrase.clone(),
@@ -178,7 +146,7 @@ impl Cipher {
             self.used = 1;
         }
         if let Some(slot) = self.sending.get(self.active) {
-            slot.block.apply(&slot.salt, sequence, payload);
+            apply(slot, sequence, payload);
         }
         self.active
     }
@@ -188,7 +156,7 @@ impl Cipher {
         let next = other(self.active);
         let Some(Slot { salt, .. }) = self.sending.get(self.active).cloned() else { return };
         let key = new_key(self.length, &mut self.rng);
-        let slot = Block::new(&key).map(|block| Slot { key, block, salt });
+        let slot = Block::new(&key.0).map(|block| Slot { key, block, salt });
         match next {
             KeySlot::Odd => self.sending.odd = slot,
             _ => self.sending.even = slot,
@@ -221,7 +189,7 @@ impl Cipher {
     /// Decrypts a payload; `false` if there is no such key, or none was used.
     pub(super) fn open(&self, key: KeySlot, sequence: u32, payload: &mut [u8]) -> bool {
         let Some(slot) = self.receiving.get(key) else { return false };
-        slot.block.apply(&slot.salt, sequence, payload);
+        apply(slot, sequence, payload);
         true
     }
 }

@@ -1,12 +1,10 @@
 //! A connection that is up: both halves, acknowledgements, and what keeps it alive.
 
 use super::cipher::Cipher;
-use super::clock::Clock;
 use super::options::Options;
-use super::receive::{Receive, Received};
-use super::rtt::Rtt;
 use super::send::{Send, Sent};
-use super::wire::{Ack, Control, ControlKind, Data, KeySlot, LossList, Packet};
+use super::wire::{Ack, Control, ControlKind, Data, KeySlot, LossList, Packet, write_loss};
+use crate::reception::{Clock, Receive, Received, Rtt};
 use braidcast_core::Instant;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -88,7 +86,7 @@ pub struct Report {
 
 pub(super) struct Link {
     pub(super) agreed: Agreed,
-    rx: Receive,
+    rx: Receive<31>,
     tx: Send,
     rtt: Rtt,
     control: VecDeque<Vec<u8>>,
@@ -120,7 +118,7 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn new(now: Instant, agreed: Agreed, options: &Options) -> Self {
         let rtt = Rtt::new();
-        let clock = Clock::new(now, agreed.peer_timestamp, agreed.latency, rtt.smoothed);
+        let clock = Clock::new(now, agreed.peer_timestamp, agreed.latency);
         let limit = options.buffer;
         let rx = Receive::new(now, agreed.peer_first, clock, agreed.latency, options.reordering, limit);
         let tx = Send::new(now, agreed.own_first, agreed.peer_latency, agreed.window, limit);
@@ -294,7 +292,7 @@ impl Link {
         if self.rx.ask_at().is_some_and(|at| at <= now) {
             let mut body = std::mem::take(&mut self.scratch);
             body.clear();
-            self.rx.ask(now, &self.rtt, &mut body);
+            self.rx.ask(now, &self.rtt, |first, last| write_loss(&mut body, first, last));
             if !body.is_empty() {
                 self.say(now, ControlKind::Nak, 0, &body);
             }

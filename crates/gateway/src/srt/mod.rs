@@ -7,25 +7,22 @@ mod caller;
 #[cfg(test)]
 mod captured;
 mod cipher;
-mod clock;
 mod endpoint;
 mod event;
 mod link;
 mod listener;
 mod options;
-mod receive;
 mod refusal;
-mod rtt;
 mod secret;
 mod send;
 mod stream_id;
 pub mod wire;
 
+pub use crate::reception::Received;
 pub use endpoint::{Delivered, Endpoint};
 pub use event::{ConnectionId, Event};
 pub use link::{Ended, Report};
 pub use options::{Direction, Options};
-pub use receive::Received;
 pub use refusal::Refusal;
 pub use secret::{KeyLength, Passphrase, WrongLength};
 pub use send::Sent;

@@ -1,8 +1,8 @@
 //! The sending half of a connection: what waits, what is out, and what is to be sent again.
 
 use super::cipher::Cipher;
-use super::rtt::Rtt;
 use super::wire::KeySlot;
+use crate::reception::Rtt;
 use braidcast_core::{Instant, Unwrapper};
 use core::time::Duration;
 use std::collections::{BTreeSet, VecDeque};
@@ -32,7 +32,8 @@ pub struct Sent {
     pub repeated: u64,
     /// Packets that the other end asked for.
     pub asked: u64,
-    /// Packets that were dropped before they were acknowledged: too late, or no room.
+    /// Packets that were dropped before they were acknowledged: too late, or no room. With RIST, those that were asked
+    /// for when they were not kept any more, and those that came before anybody had answered.
     pub dropped: u64,
 }
 

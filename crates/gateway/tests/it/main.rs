@@ -5,5 +5,6 @@ mod common;
 mod handshake;
 mod media;
 mod published;
+mod rist;
 mod rtmp;
 mod strangers;

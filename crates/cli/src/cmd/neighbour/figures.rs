@@ -1,6 +1,7 @@
 //! How a neighbour's connection goes, for programs.
 
 use super::shown;
+use crate::cmd::rtp::Network;
 use braidcast_gateway::srt::Report;
 use braidcast_gateway::srtla::LinkReport;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use std::time::Duration;
 pub(crate) struct Figures {
     pub(crate) protocol: &'static str,
     pub(crate) remote: Option<String>,
-    /// Of a sender over several links.
+    /// Of a sender over several links, or of networks that bring the same packets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<LinkFigures>,
     pub(crate) connected: bool,
@@ -42,6 +43,11 @@ pub(crate) struct LinkFigures {
 }
 
 impl LinkFigures {
+    /// Of a network that brings packets of RTP.
+    pub(crate) fn of_network(network: &Network) -> Self {
+        Self { remote: network.name.clone(), received_packets: network.packets, received_bytes: network.bytes }
+    }
+
     fn of(link: &LinkReport) -> Self {
         Self { remote: link.remote.to_string(), received_packets: link.packets, received_bytes: link.bytes }
     }
@@ -57,14 +63,13 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Figures of a connection, or of none so far.
-    pub(crate) fn figures(seen: Option<&Self>, bonded: bool, connected: bool) -> Figures {
-        let protocol = if bonded { "srtla" } else { "srt" };
+    pub(crate) fn figures(seen: Option<&Self>, protocol: &'static str, connected: bool) -> Figures {
         let Some(Self { report, links }) = seen else { return Figures { protocol, ..Figures::default() } };
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let (received, sent) = (&report.received, &report.sent);
         Figures {
             protocol,
-            remote: (!bonded).then(|| report.peer.to_string()),
+            remote: (protocol != "srtla").then(|| report.peer.to_string()),
             links: links.iter().map(LinkFigures::of).collect(),
             connected,
             stream_id: shown(&report.stream_id),

@@ -1,21 +1,28 @@
-//! A neighbour that speaks SRT: its machine, and the socket under it.
+//! A neighbour that speaks SRT or RIST: its machine, and the sockets under it.
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
 mod figures;
+mod spoken;
 
-pub(crate) use figures::{Figures, Seen};
+pub(crate) use figures::{Figures, LinkFigures, Seen};
+pub(crate) use spoken::Event;
 
 use super::common;
 use super::resolve::resolve;
 use crate::args::SharedArgs;
 use crate::args::media::UdpMedia;
-use crate::args::neighbour::{self, Secret, Whereabouts};
+use crate::args::neighbour::{self, Scheme, Secret, Whereabouts};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::units;
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Route, SocketId};
-use braidcast_gateway::srt::{ConnectionId, Delivered, Direction, Ended, Endpoint, Event, Options, Passphrase, Report};
+use braidcast_core::{Datagram, Ecn, Instant, Rng, Route, SocketId};
+use braidcast_gateway::rist;
+use braidcast_gateway::srt::{ConnectionId, Delivered, Direction, Ended, Endpoint, Options, Passphrase, Report};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
 use rustix::net::sockopt;
+use spoken::Spoken;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -41,8 +48,11 @@ const FILE: u64 = 4096;
 /// A neighbour.
 pub(crate) struct Neighbour {
     name: String,
-    socket: UdpSocket,
-    machine: Endpoint,
+    /// The one, or RIST's two.
+    sockets: Vec<UdpSocket>,
+    /// What waits for two of them at once.
+    both: Option<(Poll, Events)>,
+    machine: Spoken,
     buf: Vec<u8>,
     /// When the machine was last looked at.
     now: Instant,
@@ -50,7 +60,7 @@ pub(crate) struct Neighbour {
     pushed: Instant,
     /// Datagrams that the system did not take.
     unsent: u64,
-    bonded: bool,
+    scheme: Scheme,
     /// The socket is IPv6's, and may serve both families.
     v6: bool,
     /// When its report is kept next.
@@ -73,61 +83,30 @@ pub(crate) enum Role {
 impl Neighbour {
     /// Opens the socket, and calls or waits for callers.
     pub(crate) fn open(neighbour: &neighbour::Neighbour, role: Role, now: Instant) -> Outcome<Self> {
-        let defaults = Options::default();
-        let (direction, connections, names) = match role {
-            Role::Source => (Direction::Receive, 1, None),
-            Role::Sink => (Direction::Send, defaults.connections, None),
-            Role::Sources(most, names) => (Direction::Receive, most, names),
-        };
-        let passphrase = neighbour.passphrase.as_ref().map(passphrase).transpose()?;
-        let options = Options {
-            latency: neighbour.latency.unwrap_or(defaults.latency),
-            peer_latency: neighbour.peer_latency.unwrap_or(defaults.peer_latency),
-            passphrase,
-            key_length: neighbour.key_length,
-            stream_id: neighbour.stream_id.clone(),
-            reordering: if neighbour.bonded { BONDED_REORDERING } else { defaults.reordering },
-            names,
-            connections,
-            ..defaults
-        };
         let rng = common::rng(None)?;
-        let (socket, machine) = match &neighbour.at {
-            Whereabouts::Listen(addr, port) => {
-                let socket = listen(*addr, *port).map_err(|e| {
-                    Failure::new(
-                        format!("cannot listen on {neighbour}: {e}"),
-                        "the address must be one of this machine and the port free",
-                    )
-                })?;
-                let machine = match neighbour.bonded {
-                    true => Endpoint::bonded_listener(now, options, rng),
-                    false => Endpoint::listener(now, direction, options, rng),
-                };
-                (socket, machine)
-            }
-            Whereabouts::Call(remote) => {
-                let peer = resolve(remote, |_| true)?;
-                let any = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
-                let socket = UdpSocket::bind((any, 0)).map_err(|e| common::broken(&e))?;
-                (socket, Endpoint::caller(now, peer, options, rng))
-            }
+        let (sockets, machine) = if neighbour.scheme == Scheme::Rist {
+            rist_endpoint(neighbour, role == Role::Sink, now, rng)?
+        } else {
+            srt_endpoint(neighbour, role, now, rng)?
         };
-        socket.set_nonblocking(true).map_err(|e| common::broken(&e))?;
-        // Less than is asked for does no harm.
-        let _ = sockopt::set_socket_recv_buffer_size(&socket, BUFFER);
-        let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
-        let v6 = socket.local_addr().is_ok_and(|addr| addr.is_ipv6());
-        let name = neighbour.to_string();
+        for socket in &sockets {
+            socket.set_nonblocking(true).map_err(|e| common::broken(&e))?;
+            // Less than is asked for does no harm.
+            let _ = sockopt::set_socket_recv_buffer_size(socket, BUFFER);
+            let _ = sockopt::set_socket_send_buffer_size(socket, BUFFER);
+        }
+        let both = if sockets.len() > 1 { Some(both(&sockets).map_err(|e| common::broken(&e))?) } else { None };
+        let v6 = sockets[0].local_addr().is_ok_and(|addr| addr.is_ipv6());
         Ok(Self {
-            name,
-            socket,
+            name: neighbour.to_string(),
+            sockets,
+            both,
             machine,
             buf: vec![0; DATAGRAM],
             now,
             pushed: now,
             unsent: 0,
-            bonded: neighbour.bonded,
+            scheme: neighbour.scheme,
             v6,
             keep_at: now,
             last: None,
@@ -137,36 +116,28 @@ impl Neighbour {
     /// Reads what is there, and sends what is to be sent. Returns `true` if there is more to read.
     pub(crate) fn tend(&mut self, now: Instant) -> bool {
         self.now = now;
-        let mut more = true;
-        for _ in 0..BURST {
-            match self.socket.recv_from(&mut self.buf) {
-                Ok((len, remote)) => {
-                    let route = Route::new(SocketId(0), SocketAddr::new(remote.ip().to_canonical(), remote.port()));
-                    let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &self.buf[..len] };
-                    self.machine.handle_datagram(now, datagram);
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    more = false;
-                    break;
-                }
-                // ICMP errors of what was sent: a neighbour that is not there is told by its silence.
-                Err(_) => {}
-            }
+        if let Some((poll, events)) = &mut self.both {
+            // What it reports is found by reading; an interrupted call is made again.
+            let _ = poll.poll(events, Some(Duration::ZERO));
         }
-        if self.machine.poll_timeout().is_some_and(|at| at <= now) {
-            self.machine.handle_timeout(now);
+        let mut more = false;
+        for (id, socket) in (0..).map(SocketId).zip(&self.sockets) {
+            more |= read(now, id, socket, &mut self.buf, &mut self.machine);
+        }
+        if self.machine.timeout().is_some_and(|at| at <= now) {
+            self.machine.tick(now);
         }
         self.transmit(now);
         if now >= self.keep_at {
             self.keep_at = now + KEEP;
-            let first = self.machine.reports().next().map(|(_, report)| self.seen(report));
+            let first = self.machine.reports().into_iter().next().map(|(_, report)| self.seen(report));
             self.last = first.or(self.last.take());
         }
         more
     }
 
     fn transmit(&mut self, now: Instant) {
-        while let Some(transmit) = self.machine.poll_transmit(now, &mut self.buf) {
+        while let Some(transmit) = self.machine.transmit(now, &mut self.buf) {
             let mut remote = transmit.route.remote;
             // Our socket for both families has IPv6's addresses for all.
             if let IpAddr::V4(ip) = remote.ip()
@@ -175,7 +146,8 @@ impl Neighbour {
                 remote.set_ip(ip.to_ipv6_mapped().into());
             }
             // An ICMP error that came meanwhile is reported once in place of sending.
-            if self.socket.send_to(&self.buf, remote).is_err() && self.socket.send_to(&self.buf, remote).is_err() {
+            let Some(socket) = self.sockets.get(usize::from(transmit.route.socket.0)) else { continue };
+            if socket.send_to(&self.buf, remote).is_err() && socket.send_to(&self.buf, remote).is_err() {
                 self.unsent += 1;
             }
         }
@@ -188,7 +160,7 @@ impl Neighbour {
 
     /// How a connection goes, while it lasts.
     pub(crate) fn look(&self, connection: ConnectionId) -> Option<Seen> {
-        let (_, report) = self.machine.reports().find(|(id, _)| *id == connection)?;
+        let (_, report) = self.machine.reports().into_iter().find(|(id, _)| *id == connection)?;
         Some(self.seen(report))
     }
 
@@ -203,9 +175,9 @@ impl Neighbour {
         self.transmit(now);
     }
 
-    /// Returns `true` if it comes over several links.
-    pub(crate) const fn is_bonded(&self) -> bool {
-        self.bonded
+    /// What it speaks, as it stands in URLs.
+    pub(crate) const fn protocol(&self) -> &'static str {
+        self.scheme.name()
     }
 
     /// Sends `bytes` to whoever is connected.
@@ -218,12 +190,12 @@ impl Neighbour {
     /// When to [`tend`](Self::tend) it next without being told that there is something to read.
     pub(crate) fn next(&self) -> Option<Instant> {
         let played = (self.machine.is_drained() && !self.is_drained()).then(|| self.played_by());
-        self.machine.poll_timeout().into_iter().chain(played).min()
+        self.machine.timeout().into_iter().chain(played).min()
     }
 
     /// When all that was pushed is played at the other end.
     fn played_by(&self) -> Instant {
-        let latency = self.machine.reports().map(|(_, report)| report.peer_latency + report.rtt + LINGER).max();
+        let latency = self.machine.reports().iter().map(|(_, report)| report.peer_latency + report.rtt + LINGER).max();
         self.pushed + latency.unwrap_or_default()
     }
 
@@ -246,7 +218,7 @@ impl Neighbour {
 
     /// What happened since, to be [told of](Self::tell_of).
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        self.machine.poll_event()
+        self.machine.event()
     }
 
     /// Says that it happened.
@@ -254,16 +226,16 @@ impl Neighbour {
         let name = &self.name;
         match event {
             Event::Connected(id) => {
-                let Some((_, report)) = self.machine.reports().find(|(it, _)| it == id) else { return };
+                let Some((_, report)) = self.machine.reports().into_iter().find(|(it, _)| it == id) else { return };
+                if self.scheme == Scheme::Rist {
+                    return live.note(self.connected_by_rist(&report));
+                }
                 let stream = if report.stream_id.is_empty() {
                     String::new()
                 } else {
                     format!(", stream '{}'", shown(&report.stream_id))
                 };
-                let keys = match report.key_bytes {
-                    0 => "not encrypted".into(),
-                    bytes => format!("AES-{}", bytes * 8),
-                };
+                let keys = keys(&report);
                 let [ours, theirs] = [report.latency, report.peer_latency].map(units::time);
                 let remote = self.remote(&report);
                 live.note(format!(
@@ -285,16 +257,27 @@ impl Neighbour {
         }
     }
 
+    fn connected_by_rist(&self, report: &Report) -> String {
+        let profile = match self.machine.profile() {
+            Some(rist::Profile::Main) => "main",
+            _ => "simple",
+        };
+        let (keys, buffer) = (keys(report), units::time(report.latency.max(report.peer_latency)));
+        let (name, remote) = (&self.name, report.peer);
+        format!("{name}: connected to {remote}, RIST's {profile} profile, {keys}; buffer {buffer}")
+    }
+
     /// What is said of a caller that was refused.
     pub(crate) fn refused(&self, event: &Event) -> Option<String> {
         let Event::Refused { peer, why, stream_id } = event else { return None };
-        let peer = if self.bonded { "a group of links".into() } else { peer.ip().to_string() };
-        Some(format!("{}: refused {peer}, stream '{}': {why}", self.name, shown(stream_id)))
+        let peer = if self.scheme == Scheme::Srtla { "a group of links".into() } else { peer.ip().to_string() };
+        let stream = stream_id.as_ref().map_or_else(String::new, |id| format!(", stream '{}'", shown(id)));
+        Some(format!("{}: refused {peer}{stream}: {why}", self.name))
     }
 
     /// The other end's address, for people.
     fn remote(&self, report: &Report) -> String {
-        if !self.bonded {
+        if self.scheme != Scheme::Srtla {
             return report.peer.to_string();
         }
         let links: Vec<String> = self.machine.bonded(report.peer).iter().map(|link| link.remote.to_string()).collect();
@@ -303,7 +286,7 @@ impl Neighbour {
 
     /// How it goes.
     pub(crate) fn figures(&self) -> Figures {
-        Seen::figures(self.last.as_ref(), self.bonded, self.machine.is_connected())
+        Seen::figures(self.last.as_ref(), self.scheme.name(), self.machine.is_connected())
     }
 }
 
@@ -317,21 +300,27 @@ impl Drop for Neighbour {
 
 impl AsRawFd for Neighbour {
     fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+        self.both.as_ref().map_or_else(|| self.sockets[0].as_raw_fd(), |(poll, _)| poll.as_raw_fd())
     }
 }
 
 /// If a key is asked for, a neighbour that anybody may be is a mistake, unless its URL says that it is meant.
 pub(crate) fn check(neighbour: &neighbour::Neighbour, shared: &SharedArgs) -> Outcome {
-    let known = neighbour.open || neighbour.passphrase.is_some() || neighbour.stream_id.is_some();
+    let by_secret = neighbour.passphrase.is_some() || neighbour.secret.is_some();
+    let known = neighbour.open || by_secret || neighbour.stream_id.is_some();
     if known || !is_keyed(shared) {
         return Ok(());
     }
-    Err(Failure::usage(
-        format!(
-            "{neighbour} has neither passphrase= nor streamid=, so anybody may be that neighbour, although a key is asked for elsewhere"
+    let (has, add) = match neighbour.scheme {
+        Scheme::Rist => ("no secret=", "add secret=…, or open if it is meant to be so: rist://:PORT?open"),
+        Scheme::Srt | Scheme::Srtla => (
+            "neither passphrase= nor streamid=",
+            "add passphrase=… or streamid=…, or open if it is meant to be so: srt://:PORT?open",
         ),
-        "add passphrase=… or streamid=…, or open if it is meant to be so: srt://:PORT?open",
+    };
+    Err(Failure::usage(
+        format!("{neighbour} has {has}, so anybody may be that neighbour, although a key is asked for elsewhere"),
+        add,
     ))
 }
 
@@ -359,14 +348,22 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn passphrase(secret: &Secret) -> Outcome<Passphrase> {
+fn keys(report: &Report) -> String {
+    match report.key_bytes {
+        0 => "not encrypted".into(),
+        bytes => format!("AES-{}", bytes * 8),
+    }
+}
+
+/// What `secret` is, made by `new`; out of its file, if it has one.
+fn secret<T: Clone, E: fmt::Display>(secret: &Secret<T>, new: fn(String) -> Result<T, E>) -> Outcome<T> {
     match secret {
-        Secret::Typed(passphrase) => Ok(passphrase.clone()),
+        Secret::Typed(secret) => Ok(secret.clone()),
         Secret::File(path) => {
             let fail = |why: String| {
                 Failure::new(
                     format!("cannot read the passphrase from {}: {why}", path.display()),
-                    "its first line must have 10 to 79 characters",
+                    "its first line must be the passphrase, 10 to 79 characters of SRT's and 1 to 127 of RIST's",
                 )
             };
             let size = fs::metadata(path).map_err(|e| fail(e.to_string()))?.len();
@@ -375,17 +372,129 @@ fn passphrase(secret: &Secret) -> Outcome<Passphrase> {
             }
             let text = fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
             let line = text.lines().next().unwrap_or_default().to_owned();
-            Passphrase::new(line).map_err(|wrong| fail(wrong.to_string()))
+            new(line).map_err(|wrong| fail(wrong.to_string()))
         }
     }
 }
 
+fn srt_endpoint(
+    neighbour: &neighbour::Neighbour,
+    role: Role,
+    now: Instant,
+    rng: Rng,
+) -> Outcome<(Vec<UdpSocket>, Spoken)> {
+    let defaults = Options::default();
+    let (direction, connections, names) = match role {
+        Role::Source => (Direction::Receive, 1, None),
+        Role::Sink => (Direction::Send, defaults.connections, None),
+        Role::Sources(most, names) => (Direction::Receive, most, names),
+    };
+    let passphrase = neighbour.passphrase.as_ref().map(|it| secret(it, Passphrase::new)).transpose()?;
+    let bonded = neighbour.scheme == Scheme::Srtla;
+    let options = Options {
+        latency: neighbour.latency.unwrap_or(defaults.latency),
+        peer_latency: neighbour.peer_latency.unwrap_or(defaults.peer_latency),
+        passphrase,
+        key_length: neighbour.key_length,
+        stream_id: neighbour.stream_id.clone(),
+        reordering: if bonded { BONDED_REORDERING } else { defaults.reordering },
+        names,
+        connections,
+        ..defaults
+    };
+    let (socket, machine) = match &neighbour.at {
+        Whereabouts::Listen(addr, port) => {
+            let machine = match bonded {
+                true => Endpoint::bonded_listener(now, options, rng),
+                false => Endpoint::listener(now, direction, options, rng),
+            };
+            (listen(neighbour, *addr, *port)?, machine)
+        }
+        Whereabouts::Call(remote) => {
+            let peer = resolve(remote, |_| true)?;
+            (bind_towards(peer)?, Endpoint::caller(now, peer, options, rng))
+        }
+    };
+    Ok((vec![socket], Spoken::Srt(Box::new(machine))))
+}
+
+fn rist_endpoint(
+    neighbour: &neighbour::Neighbour,
+    is_sink: bool,
+    now: Instant,
+    rng: Rng,
+) -> Outcome<(Vec<UdpSocket>, Spoken)> {
+    let defaults = rist::Options::default();
+    let options = rist::Options {
+        latency: neighbour.latency.unwrap_or(defaults.latency),
+        secret: neighbour.secret.as_ref().map(|it| secret(it, rist::Secret::new)).transpose()?,
+        key_length: neighbour.key_length,
+        profile: neighbour.profile.unwrap_or_default(),
+        ..defaults
+    };
+    let is_simple = neighbour.is_simple_rist();
+    let (sockets, machine) = match &neighbour.at {
+        Whereabouts::Listen(addr, port) => {
+            let mut sockets = vec![listen(neighbour, *addr, *port)?];
+            if is_simple {
+                sockets.push(listen(neighbour, *addr, port.saturating_add(1))?);
+            }
+            (sockets, rist::Endpoint::receiver(now, options, rng))
+        }
+        Whereabouts::Call(remote) => {
+            let peer = resolve(remote, |_| true)?;
+            let mut sockets = vec![bind_towards(peer)?];
+            if is_simple {
+                sockets.push(bind_towards(peer)?);
+            }
+            (sockets, rist::Endpoint::sender(now, peer, options, rng))
+        }
+    };
+    Ok((sockets, Spoken::Rist { machine: Box::new(machine), is_sink }))
+}
+
+/// Reads a burst of what has come; returns `true` if there is more.
+fn read(now: Instant, id: SocketId, socket: &UdpSocket, buf: &mut [u8], machine: &mut Spoken) -> bool {
+    for _ in 0..BURST {
+        match socket.recv_from(buf) {
+            Ok((len, remote)) => {
+                let route = Route::new(id, SocketAddr::new(remote.ip().to_canonical(), remote.port()));
+                machine.handle(now, Datagram { route, ecn: Ecn::NotEct, payload: &buf[..len] });
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
+            // ICMP errors of what was sent: a neighbour that is not there is told by its silence.
+            Err(_) => {}
+        }
+    }
+    true
+}
+
+/// What can be read when one of several sockets can be.
+fn both(sockets: &[UdpSocket]) -> io::Result<(Poll, Events)> {
+    let poll = Poll::new()?;
+    for (n, socket) in sockets.iter().enumerate() {
+        poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), Token(n), Interest::READABLE)?;
+    }
+    Ok((poll, Events::with_capacity(2)))
+}
+
+fn bind_towards(peer: SocketAddr) -> Outcome<UdpSocket> {
+    let any = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+    UdpSocket::bind((any, 0)).map_err(|e| common::broken(&e))
+}
+
 /// Both families if no address is given and the machine has both.
-fn listen(addr: Option<IpAddr>, port: u16) -> io::Result<UdpSocket> {
-    match addr {
+fn listen(neighbour: &neighbour::Neighbour, addr: Option<IpAddr>, port: u16) -> Outcome<UdpSocket> {
+    let bound = match addr {
         Some(addr) => UdpSocket::bind((addr, port)),
         None => {
             UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)))
         }
-    }
+    };
+    bound.map_err(|e| {
+        Failure::new(
+            format!("cannot listen on port {port} for {neighbour}: {e}"),
+            "the address must be one of this machine and the port free",
+        )
+    })
 }

@@ -44,7 +44,7 @@ pub(super) enum Place {
 pub(super) fn check(gates: &[entrances::Gate], args: &ReceiveArgs) -> Outcome {
     for gate in gates {
         match gate {
-            entrances::Gate::Srt(it) => neighbour::check(it, &args.shared)?,
+            entrances::Gate::Neighbour(it) => neighbour::check(it, &args.shared)?,
             entrances::Gate::Rtp(it) => neighbour::check_rtp(it, &args.shared)?,
             // Its key is what an encoder is known by.
             entrances::Gate::Rtmp(_) => {}
@@ -72,7 +72,7 @@ impl Plan {
                 None if self.is_by_key() => {
                     "with --authorized a neighbour needs name=, as a stream identifier proves nothing".into()
                 }
-                None if self.needs_names() && !matches!(gate, entrances::Gate::Srt(_)) => {
+                None if self.needs_names() && !gate.says_names() => {
                     "it does not say what a stream is called, and its name decides where it goes here".into()
                 }
                 _ => continue,

@@ -1,16 +1,15 @@
-//! Places at which neighbours send to `receive`: SRT, SRTLA, RTP and RTMP behind one interface.
+//! Places at which neighbours send to `receive`: SRT, SRTLA, RIST, RTP and RTMP behind one interface.
 
 use crate::args::entrances;
 use crate::args::neighbour::Whereabouts;
-use crate::cmd::neighbour::{Neighbour, Role, Seen};
+use crate::cmd::neighbour::{Event, Neighbour, Role, Seen};
 use crate::cmd::rtmp::{Happened, RtmpInput};
-use crate::cmd::udp::UdpInput;
+use crate::cmd::rtp::{Network, RtpInput};
 use crate::failure::{Outcome, broken};
 use crate::out::live::Live;
 use braidcast_core::Instant;
 use braidcast_driver::{Batch, Direction, Driver, InputId};
-use braidcast_gateway::rtp;
-use braidcast_gateway::srt::{ConnectionId, Ended, Event, StreamId};
+use braidcast_gateway::srt::{ConnectionId, Ended, StreamId};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -34,7 +33,7 @@ pub(super) enum Passage {
 }
 
 enum Wire {
-    Srt(Box<Neighbour>),
+    Neighbour(Box<Neighbour>),
     Rtp(Box<Rtp>),
     Rtmp(Box<Rtmp>),
 }
@@ -48,8 +47,7 @@ struct Rtmp {
 
 /// A stream without connections: there is one while something comes.
 struct Rtp {
-    socket: UdpInput,
-    machine: rtp::Receiver,
+    input: RtpInput,
     count: u32,
     present: Option<ConnectionId>,
     told: bool,
@@ -87,18 +85,18 @@ impl Gate {
     ) -> Outcome<Self> {
         let name = gate.name().map(str::to_owned);
         let (wire, fd) = match gate {
-            entrances::Gate::Srt(neighbour) => {
+            entrances::Gate::Neighbour(neighbour) => {
                 // Who is called has said nothing of itself, and what has a name needs no other.
-                let asks = name.is_none() && matches!(neighbour.at, Whereabouts::Listen(..));
+                let asks = name.is_none() && gate.says_names() && matches!(neighbour.at, Whereabouts::Listen(..));
                 let role = Role::Sources(if asks { most } else { 1 }, names.filter(|_| asks));
                 let neighbour = Neighbour::open(neighbour, role, driver.now())?;
                 let fd = neighbour.as_raw_fd();
-                (Wire::Srt(Box::new(neighbour)), fd)
+                (Wire::Neighbour(Box::new(neighbour)), fd)
             }
             entrances::Gate::Rtp(media) => {
-                let socket = UdpInput::open(media)?;
-                let fd = socket.as_raw_fd();
-                (Wire::Rtp(Box::new(Rtp::new(socket))), fd)
+                let input = RtpInput::open(media)?;
+                let fd = input.as_raw_fd();
+                (Wire::Rtp(Box::new(Rtp::new(input))), fd)
             }
             entrances::Gate::Rtmp(rtmp) => {
                 let input = RtmpInput::open(rtmp)?;
@@ -113,7 +111,7 @@ impl Gate {
     /// Reads what is there and sends what is to be sent. Returns `true` if there is more to read.
     pub(super) fn tend(&mut self, now: Instant) -> bool {
         match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour.tend(now),
+            Wire::Neighbour(neighbour) => neighbour.tend(now),
             Wire::Rtp(rtp) => rtp.tend(now),
             Wire::Rtmp(rtmp) => rtmp.input.tend(now),
         }
@@ -122,8 +120,8 @@ impl Gate {
     /// The next thing that happened, which is told.
     pub(super) fn poll(&mut self, now: Instant, live: &mut Live) -> Option<Passage> {
         let neighbour = match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour,
-            Wire::Rtp(rtp) => return rtp.poll(now),
+            Wire::Neighbour(neighbour) => neighbour,
+            Wire::Rtp(rtp) => return rtp.poll(now, live),
             Wire::Rtmp(rtmp) => return rtmp.poll(now, &self.title, live),
         };
         while let Some(event) = neighbour.poll_event() {
@@ -146,8 +144,8 @@ impl Gate {
     /// The next payload that is due, into `buf`; returns whose it is.
     pub(super) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
         match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour.deliver(now, buf).map(|delivered| delivered.connection),
-            Wire::Rtp(rtp) => rtp.machine.deliver(now, buf).and(rtp.present),
+            Wire::Neighbour(neighbour) => neighbour.deliver(now, buf).map(|delivered| delivered.connection),
+            Wire::Rtp(rtp) => rtp.input.deliver(now, buf).and(rtp.present),
             Wire::Rtmp(rtmp) => {
                 let (_, packets) = rtmp.input.deliver()?;
                 *buf = packets;
@@ -164,31 +162,35 @@ impl Gate {
     /// When to [`tend`](Self::tend) it although nothing came.
     pub(super) fn next(&self) -> Option<Instant> {
         match &self.wire {
-            Wire::Srt(neighbour) => neighbour.next(),
-            Wire::Rtp(rtp) => rtp.machine.timeout().into_iter().chain(rtp.present.map(|_| rtp.heard + SILENT)).min(),
+            Wire::Neighbour(neighbour) => neighbour.next(),
+            Wire::Rtp(rtp) => rtp.input.timeout().into_iter().chain(rtp.present.map(|_| rtp.heard + SILENT)).min(),
             Wire::Rtmp(rtmp) => rtmp.input.next(),
         }
     }
 
     /// How a connection goes, while it lasts; nothing is known of RTP.
     pub(super) fn look(&self, id: ConnectionId) -> Option<Seen> {
-        if let Wire::Srt(neighbour) = &self.wire { neighbour.look(id) } else { None }
+        if let Wire::Neighbour(neighbour) = &self.wire { neighbour.look(id) } else { None }
     }
 
     /// What did not come, and whose address is known, where there is no more to [look](Self::look) at.
     pub(super) fn skipped(&self) -> (u64, Option<SocketAddr>) {
         match &self.wire {
-            Wire::Rtp(rtp) => (rtp.machine.counts().lost, None),
+            Wire::Rtp(rtp) => (rtp.input.counts().lost, None),
             Wire::Rtmp(rtmp) => (rtmp.input.unusable(), rtmp.remote),
-            Wire::Srt(_) => (0, None),
+            Wire::Neighbour(_) => (0, None),
         }
+    }
+
+    /// The networks that bring the same packets of RTP.
+    pub(super) fn networks(&self) -> &[Network] {
+        if let Wire::Rtp(rtp) = &self.wire { rtp.input.networks() } else { &[] }
     }
 
     /// The scheme's name.
     pub(super) fn protocol(&self) -> &'static str {
         match &self.wire {
-            Wire::Srt(neighbour) if neighbour.is_bonded() => "srtla",
-            Wire::Srt(_) => "srt",
+            Wire::Neighbour(neighbour) => neighbour.protocol(),
             Wire::Rtp(_) => "rtp",
             Wire::Rtmp(_) => "rtmp",
         }
@@ -197,7 +199,7 @@ impl Gate {
     /// Sends somebody away; RTP has no way to say so.
     pub(super) fn disconnect(&mut self, now: Instant, id: ConnectionId) {
         match &mut self.wire {
-            Wire::Srt(neighbour) => neighbour.disconnect(now, id),
+            Wire::Neighbour(neighbour) => neighbour.disconnect(now, id),
             Wire::Rtmp(rtmp) => rtmp.input.disconnect(),
             Wire::Rtp(_) => {}
         }
@@ -231,20 +233,18 @@ impl Rtmp {
 }
 
 impl Rtp {
-    fn new(socket: UdpInput) -> Self {
-        let (machine, heard) = (rtp::Receiver::new(), Instant::ZERO);
-        Self { socket, machine, count: 0, present: None, told: false, packets: 0, heard }
+    const fn new(input: RtpInput) -> Self {
+        Self { input, count: 0, present: None, told: false, packets: 0, heard: Instant::ZERO }
     }
 
     fn tend(&mut self, now: Instant) -> bool {
         let (mut more, mut read) = (true, 0);
-        let Self { socket, machine, .. } = self;
         while more && read < BURST {
             // An ICMP error of what others sent is none of ours.
-            let batch = socket.receive(|datagram, _| machine.take(now, datagram)).unwrap_or(NOTHING);
+            let batch = self.input.receive(now).unwrap_or(NOTHING);
             (more, read) = (batch.more, read + batch.datagrams);
         }
-        let packets = self.machine.counts().packets;
+        let packets = self.input.counts().packets;
         if packets > self.packets {
             (self.packets, self.heard) = (packets, now);
             if self.present.is_none() {
@@ -255,7 +255,8 @@ impl Rtp {
         more
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Passage> {
+    fn poll(&mut self, now: Instant, live: &Live) -> Option<Passage> {
+        self.input.tell(now, live);
         let id = self.present?;
         if !self.told {
             self.told = true;

@@ -1,7 +1,7 @@
 //! A neighbour's stream in one of our rooms: who sends it, and how it goes in the words of our own streams.
 
 use super::gate::Gate;
-use crate::cmd::neighbour::{Figures, Seen};
+use crate::cmd::neighbour::{Figures, LinkFigures, Seen};
 use braidcast_core::Instant;
 use braidcast_gateway::srt::ConnectionId;
 use braidcast_session::{KindReport, PathReport, RecentKind, Report};
@@ -33,6 +33,8 @@ pub(super) struct Guest {
     seen: Option<Seen>,
     /// Its address, where that is known without a connection of SRT.
     remote: Option<String>,
+    /// Where the same packets come in twice.
+    networks: Vec<LinkFigures>,
     began: Instant,
     heard: Instant,
     looked: Instant,
@@ -87,6 +89,7 @@ impl Guest {
             title: gate.title.clone(),
             seen: None,
             remote: None,
+            networks: Vec::new(),
             began: now,
             heard: now,
             looked: Instant::ZERO,
@@ -145,8 +148,16 @@ impl Guest {
             let (skipped, remote) = gate.skipped();
             self.now.skipped = skipped;
             self.remote = remote.map(|remote| remote.to_string());
-            let name = self.remote.clone().unwrap_or_else(|| self.title.clone());
-            self.link(now, name, self.now.bytes, self.now.packets, self.heard);
+            let networks = gate.networks();
+            if networks.len() > 1 {
+                self.networks = networks.iter().map(LinkFigures::of_network).collect();
+                for network in networks {
+                    self.link(now, network.name.clone(), network.bytes, network.packets, network.heard);
+                }
+            } else {
+                let name = self.remote.clone().unwrap_or_else(|| self.title.clone());
+                self.link(now, name, self.now.bytes, self.now.packets, self.heard);
+            }
         }
         let total = self.before.add(self.now);
         if self.lately.back().is_none_or(|(at, _)| now.since(*at) >= EACH) {
@@ -212,6 +223,7 @@ impl Guest {
             return Figures {
                 protocol: self.protocol,
                 remote: self.remote.clone(),
+                links: self.networks.clone(),
                 connected: self.is_there(),
                 received_packets: self.now.packets,
                 received_bytes: self.now.bytes,
@@ -219,7 +231,7 @@ impl Guest {
                 ..Figures::default()
             };
         }
-        Seen::figures(self.seen.as_ref(), self.protocol == "srtla", self.is_there())
+        Seen::figures(self.seen.as_ref(), self.protocol, self.is_there())
     }
 
     /// What is kept of it.
@@ -231,6 +243,13 @@ impl Guest {
     pub(super) fn protection(&self) -> String {
         match self.seen.as_ref().map_or(0, |seen| seen.report.key_bytes) {
             0 => format!("{}: not encrypted, anybody may be the sender", self.title),
+            bytes if self.protocol == "rist" => {
+                format!(
+                    "{}: encrypted (AES-{} by RIST, which does not authenticate what it encrypts)",
+                    self.title,
+                    bytes * 8
+                )
+            }
             bytes => format!("{}: encrypted (AES-{} by SRT), authenticated by its passphrase", self.title, bytes * 8),
         }
     }

@@ -307,7 +307,7 @@ impl Session {
         }
         self.warn_if_slow(now);
         self.source.watch(now, &mut self.driver)?;
-        self.source.tell(&self.live);
+        self.source.tell(now, &self.live);
         if self.source.ended() && !self.finishing {
             self.finishing = true;
             // Ctrl-C ends the encoder too.

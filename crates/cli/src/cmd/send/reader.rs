@@ -3,11 +3,11 @@
 use crate::args::values;
 use crate::cmd::fifo;
 use crate::cmd::neighbour::{Neighbour, Role};
+use crate::cmd::rtp::RtpInput;
 use crate::cmd::udp::UdpInput;
 use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
 use braidcast_driver::{Direction, Driver, InputId};
-use braidcast_gateway::rtp;
 use braidcast_media::Framing;
 use std::fs::File;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) enum Reader {
     /// device.
     Slow(File),
     Udp(UdpInput),
-    Rtp(UdpInput, Box<rtp::Receiver>),
+    Rtp(Box<RtpInput>),
     Neighbour(Box<Neighbour>),
 }
 
@@ -56,9 +56,7 @@ impl Reader {
                 let is_file = file.metadata().map_err(fail)?.file_type().is_file();
                 Ok(if is_file { Self::File(file) } else { Self::pipe(file) })
             }
-            values::Input::Udp(address) if address.rtp => {
-                UdpInput::open(address).map(|socket| Self::Rtp(socket, Box::default()))
-            }
+            values::Input::Udp(address) if address.rtp => RtpInput::open(address).map(Box::new).map(Self::Rtp),
             values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
             values::Input::Neighbour(neighbour) => {
                 Neighbour::open(neighbour, Role::Source, now).map(Box::new).map(Self::Neighbour)
@@ -74,7 +72,7 @@ impl Reader {
     /// Where the boundaries between its messages come from.
     pub(super) const fn framing(&self) -> Framing {
         match self {
-            Self::Udp(_) | Self::Rtp(..) | Self::Neighbour(_) => Framing::Datagrams,
+            Self::Udp(_) | Self::Rtp(_) | Self::Neighbour(_) => Framing::Datagrams,
             Self::File(_) | Self::Pipe(_) | Self::Slow(_) => Framing::Stream(PLAIN_MESSAGE),
         }
     }
@@ -84,7 +82,8 @@ impl Reader {
         let fd = match self {
             Self::File(_) => return Ok(None),
             Self::Pipe(file) | Self::Slow(file) => file.as_raw_fd(),
-            Self::Udp(socket) | Self::Rtp(socket, _) => socket.as_raw_fd(),
+            Self::Udp(socket) => socket.as_raw_fd(),
+            Self::Rtp(input) => input.as_raw_fd(),
             Self::Neighbour(neighbour) => neighbour.as_raw_fd(),
         };
         driver.register(fd, Direction::Read).map(Some).map_err(|e| broken("the input", &e))

@@ -279,7 +279,7 @@ impl Source {
             // Read when the driver says that it can be, so that reading never waits.
             (Reader::Slow(_), _) => Ok(false),
             (Reader::Udp(_), _) => self.read_datagrams(now),
-            (Reader::Rtp(..), _) => self.read_rtp(now),
+            (Reader::Rtp(_), _) => self.read_rtp(now),
             (Reader::Neighbour(_), _) => Ok(self.read_neighbour(now)),
         }
     }
@@ -321,9 +321,11 @@ impl Source {
     }
 
     /// Says what happened to a neighbour.
-    pub(super) fn tell(&mut self, live: &Live) {
-        if let Reader::Neighbour(neighbour) = &mut self.reader {
-            neighbour.tell(live);
+    pub(super) fn tell(&mut self, now: Instant, live: &Live) {
+        match &mut self.reader {
+            Reader::Neighbour(neighbour) => neighbour.tell(live),
+            Reader::Rtp(rtp) => rtp.tell(now, live),
+            _ => {}
         }
     }
 
@@ -404,7 +406,7 @@ impl Source {
     pub(super) fn next_due(&mut self, now: Instant) -> Option<Instant> {
         match &self.reader {
             Reader::Neighbour(neighbour) => return neighbour.next().filter(|_| !self.ended),
-            Reader::Rtp(_, rtp) => return rtp.timeout().filter(|_| !self.ended),
+            Reader::Rtp(rtp) => return rtp.timeout().filter(|_| !self.ended),
             _ => {}
         }
         match &self.play {

@@ -104,9 +104,9 @@ impl Source {
 
     /// Reads a batch of datagrams, and takes what is in order by now. Returns `true` if there may be more.
     pub(super) fn read_rtp(&mut self, now: Instant) -> Outcome<bool> {
-        let Reader::Rtp(socket, rtp) = &mut self.reader else { return Ok(false) };
+        let Reader::Rtp(rtp) = &mut self.reader else { return Ok(false) };
         let read = if std::mem::take(&mut self.ready) {
-            Some(socket.receive(|packet, _| rtp.take(now, packet)).map_err(|e| broken(&self.name, &e))?)
+            Some(rtp.receive(now).map_err(|e| broken(&self.name, &e))?)
         } else {
             None
         };

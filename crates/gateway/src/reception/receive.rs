@@ -1,8 +1,7 @@
-//! The receiving half of a connection: what has come, what is missing, and when it is due.
+//! What has come of a stream, what is missing, and when it is due.
 
 use super::clock::Clock;
 use super::rtt::Rtt;
-use super::wire::write_loss;
 use braidcast_core::{Instant, Unwrapper};
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -58,8 +57,9 @@ pub struct Received {
     pub clock_jumps: u64,
 }
 
-pub(super) struct Receive {
-    numbers: Unwrapper<31>,
+/// The receiving half of a connection whose packets have numbers of `BITS` bits.
+pub(crate) struct Receive<const BITS: u32> {
+    numbers: Unwrapper<BITS>,
     /// The first packet that is neither delivered nor skipped; `slots` begins with it.
     next: u64,
     slots: VecDeque<Slot>,
@@ -76,12 +76,13 @@ pub(super) struct Receive {
     decayed: Instant,
     limit: usize,
     spare: Vec<Vec<u8>>,
-    pub(super) counts: Received,
+    pub(crate) counts: Received,
 }
 
-impl Receive {
-    /// Nothing has come; the first packet has the number `first`. `limit`: packets that are kept.
-    pub(super) fn new(
+impl<const BITS: u32> Receive<BITS> {
+    /// Nothing has come; the first packet has the number `first`. `limit`: packets that are kept, at most half of all
+    /// numbers.
+    pub(crate) fn new(
         now: Instant,
         first: u32,
         clock: Clock,
@@ -114,17 +115,22 @@ impl Receive {
     }
 
     /// The number behind all that have come, as it is acknowledged.
-    pub(super) const fn acknowledged(&self) -> u64 {
+    pub(crate) const fn acknowledged(&self) -> u64 {
         self.contiguous
     }
 
+    /// The highest number that came.
+    pub(crate) const fn highest(&self) -> u64 {
+        self.numbers.highest()
+    }
+
     /// Packets that there is room for.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.limit - self.slots.len().min(self.limit)
     }
 
     /// Returns `true` if a packet of this number is new and has a place. If not, it is counted.
-    pub(super) fn wants(&mut self, sequence: u32) -> bool {
+    pub(crate) fn wants(&mut self, sequence: u32) -> bool {
         let number = self.numbers.peek(sequence.into());
         if self.slots.is_empty() && number >= self.next + self.limit as u64 {
             // Nothing is left of before a gap that no buffer spans: it begins anew.
@@ -148,13 +154,18 @@ impl Receive {
         true
     }
 
+    /// Returns `true` if a packet of this number is one of those that are delivered or skipped.
+    pub(crate) fn is_behind(&self, sequence: u32) -> bool {
+        self.numbers.peek(sequence.into()) < self.next
+    }
+
     /// A buffer for a payload.
-    pub(super) fn buffer(&mut self) -> Vec<u8> {
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Takes a packet that is [wanted](Self::wants). `repeated`: it was sent before.
-    pub(super) fn take(&mut self, now: Instant, sequence: u32, timestamp: u32, repeated: bool, payload: Vec<u8>) {
+    pub(crate) fn take(&mut self, now: Instant, sequence: u32, timestamp: u32, repeated: bool, payload: Vec<u8>) {
         let number = self.numbers.unwrap(sequence.into());
         let due = self.clock.due(now, timestamp, !repeated);
         self.counts.clock_jumps = self.clock.jumps;
@@ -212,7 +223,7 @@ impl Receive {
     }
 
     /// The sender does not have the packets from `first` to `last` any more.
-    pub(super) fn abandon(&mut self, first: u32, last: u32) {
+    pub(crate) fn abandon(&mut self, first: u32, last: u32) {
         let (first, last) = (self.numbers.peek(first.into()), self.numbers.peek(last.into()));
         // What was not seen yet may still come.
         for number in first.max(self.next)..(last.saturating_add(1)).min(self.end()) {
@@ -240,13 +251,13 @@ impl Receive {
     }
 
     /// When the next payload is due.
-    pub(super) fn next_due(&self) -> Option<Instant> {
+    pub(crate) fn next_due(&self) -> Option<Instant> {
         self.first_here().map(|(_, due)| due)
     }
 
     /// The next payload that is due at `now`, into `buf`; returns when it was due. What was missing before it is
     /// skipped (§4.6).
-    pub(super) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Instant> {
+    pub(crate) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Instant> {
         let (at, due) = self.first_here().filter(|(_, due)| *due <= now)?;
         if at > 0 {
             self.counts.skipped += at as u64;
@@ -274,12 +285,13 @@ impl Receive {
     }
 
     /// When to call [`ask`](Self::ask).
-    pub(super) const fn ask_at(&self) -> Option<Instant> {
+    pub(crate) const fn ask_at(&self) -> Option<Instant> {
         self.ask_at
     }
 
-    /// Writes what is to be asked for again at `now` as the body of a NAK; nothing if there is nothing.
-    pub(super) fn ask(&mut self, now: Instant, rtt: &Rtt, body: &mut Vec<u8>) {
+    /// Hands what is to be asked for again at `now` to `write`: the first and the last number of each range, which has
+    /// at most 65,536.
+    pub(crate) fn ask(&mut self, now: Instant, rtt: &Rtt, mut write: impl FnMut(u32, u32)) {
         if self.ask_at.is_none_or(|at| at > now) {
             return;
         }
@@ -288,7 +300,7 @@ impl Receive {
         for (first, loss) in &mut self.losses {
             let mut at = loss.asked.map_or(loss.noticed + self.tolerance, |asked| asked + again);
             if at <= now && ranges < RANGES {
-                write_loss(body, *first as u32, loss.last as u32);
+                write(*first as u32, loss.last as u32);
                 self.counts.asked += loss.last - first + 1;
                 loss.asked = Some(now);
                 at = now + again;
@@ -300,17 +312,17 @@ impl Receive {
     }
 
     /// The sender's clock showed `timestamp` in a packet that came at `now`.
-    pub(super) fn sample_clock(&mut self, now: Instant, timestamp: u32, rtt: &Rtt) {
+    pub(crate) fn sample_clock(&mut self, now: Instant, timestamp: u32, rtt: &Rtt) {
         self.clock.sample(now, timestamp, rtt.smoothed);
     }
 
     /// How long a packet may be overtaken before it is asked for.
-    pub(super) const fn tolerance(&self) -> Duration {
+    pub(crate) const fn tolerance(&self) -> Duration {
         self.tolerance
     }
 
     /// Packets that wait for their time.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.slots.len()
     }
 }
@@ -318,7 +330,6 @@ impl Receive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::srt::wire::LossList;
     use proptest::prelude::*;
 
     const LATENCY: Duration = Duration::from_millis(120);
@@ -328,13 +339,13 @@ mod tests {
         Instant::from_millis(n)
     }
 
-    fn receive(limit: usize) -> Receive {
-        let clock = Clock::new(ms(0), 0, LATENCY, Duration::from_millis(20));
+    fn receive(limit: usize) -> Receive<31> {
+        let clock = Clock::new(ms(0), 0, LATENCY);
         Receive::new(ms(0), FIRST, clock, LATENCY, Duration::ZERO, limit)
     }
 
     /// Packet `n` of the stream, sent at `n` ms, comes at `at` ms; returns `true` if it was taken.
-    fn come(rx: &mut Receive, n: u32, at: u64, repeated: bool) -> bool {
+    fn come(rx: &mut Receive<31>, n: u32, at: u64, repeated: bool) -> bool {
         let sequence = FIRST.wrapping_add(n) & 0x7fff_ffff;
         let wanted = rx.wants(sequence);
         if wanted {
@@ -343,15 +354,15 @@ mod tests {
         wanted
     }
 
-    fn delivered(rx: &mut Receive, now: u64) -> Vec<u8> {
+    fn delivered(rx: &mut Receive<31>, now: u64) -> Vec<u8> {
         let mut buf = Vec::new();
         std::iter::from_fn(|| rx.deliver(ms(now), &mut buf).map(|_| buf[0])).collect()
     }
 
-    fn asked(rx: &mut Receive, now: u64) -> Vec<(u32, u32)> {
-        let mut body = Vec::new();
-        rx.ask(ms(now), &Rtt::new(), &mut body);
-        LossList::new(&body).collect()
+    fn asked(rx: &mut Receive<31>, now: u64) -> Vec<(u32, u32)> {
+        let mut ranges = Vec::new();
+        rx.ask(ms(now), &Rtt::new(), |first, last| ranges.push((first & 0x7fff_ffff, last & 0x7fff_ffff)));
+        ranges
     }
 
     #[test]

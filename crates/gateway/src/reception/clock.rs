@@ -11,27 +11,28 @@ const BEHIND: i64 = 2_000_000;
 /// When the packets of a sender are due here: its clock mapped to ours (draft-sharabayko-srt §4.5).
 ///
 /// Times are microseconds.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     /// Our time at the sender's `newest`.
     base: i64,
     newest: Serial<32>,
     latency: Duration,
-    first_rtt: Duration,
+    /// The first round trip that was measured.
+    first_rtt: Option<Duration>,
     sum: i64,
     samples: u32,
     /// Since when everything comes late.
     late_since: Option<Instant>,
-    pub(super) jumps: u64,
+    pub(crate) jumps: u64,
 }
 
 impl Clock {
     /// A clock that said `timestamp` when it was `now` here. What it stamps is due `latency` later.
-    pub(super) fn new(now: Instant, timestamp: u32, latency: Duration, rtt: Duration) -> Self {
+    pub(crate) fn new(now: Instant, timestamp: u32, latency: Duration) -> Self {
         Self {
             base: micros(now),
             newest: Serial::new(timestamp.into()),
             latency,
-            first_rtt: rtt,
+            first_rtt: None,
             sum: 0,
             samples: 0,
             late_since: None,
@@ -48,7 +49,7 @@ impl Clock {
 
     /// When a packet that came at `now` is due. `fresh`: it was not sent before, so it says what its sender's clock
     /// shows now.
-    pub(super) fn due(&mut self, now: Instant, timestamp: u32, fresh: bool) -> Instant {
+    pub(crate) fn due(&mut self, now: Instant, timestamp: u32, fresh: bool) -> Instant {
         let early = self.map(timestamp) - micros(now);
         if fresh {
             let late = early < -micros_of(self.latency) - BEHIND;
@@ -73,9 +74,10 @@ impl Clock {
 
     /// The sender's clock showed `timestamp` in a packet that came at `now`, a round trip being `rtt`: clocks drift
     /// (§4.7).
-    pub(super) fn sample(&mut self, now: Instant, timestamp: u32, rtt: Duration) {
+    pub(crate) fn sample(&mut self, now: Instant, timestamp: u32, rtt: Duration) {
         // A longer delay is no drift; half of the round trip is taken to be the one-way delay.
-        let longer = (micros_of(rtt) - micros_of(self.first_rtt)) / 2;
+        let first = *self.first_rtt.get_or_insert(rtt);
+        let longer = (micros_of(rtt) - micros_of(first)) / 2;
         let drift = micros(now) - self.map(timestamp) - longer;
         if drift.abs() > AHEAD {
             return;
@@ -105,7 +107,7 @@ mod tests {
     const RTT: Duration = Duration::from_millis(20);
 
     fn clock(timestamp: u32) -> Clock {
-        Clock::new(Instant::from_millis(1000), timestamp, LATENCY, RTT)
+        Clock::new(Instant::from_millis(1000), timestamp, LATENCY)
     }
 
     #[test]

@@ -1,0 +1,263 @@
+//! RIST, both ends ours, over the simulator's networks.
+
+use crate::common::ms;
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
+use braidcast_gateway::rist::{Endpoint, Event, Options, Profile, Refusal, Report, Secret};
+use braidcast_gateway::rtp::Header;
+use braidcast_gateway::srt::KeyLength;
+use braidcast_sim::link::{Jitter, LinkModel, Loss, Reorder, ReorderHow};
+use braidcast_sim::testing::{Seed, seed_from_env};
+use braidcast_sim::{Duplex, LinkId, Network, NodeId};
+use core::time::Duration;
+use std::net::SocketAddr;
+
+const SENDER: [&str; 2] = ["10.0.0.1:1000", "10.0.0.1:1001"];
+const RECEIVER: [&str; 2] = ["10.0.0.2:2000", "10.0.0.2:2001"];
+
+/// A sender, a receiver, and a link between each two of their sockets.
+struct Pair {
+    net: Network<Endpoint>,
+    nodes: [NodeId; 2],
+    links: Vec<(LinkId, LinkId)>,
+    events: [Vec<Event>; 2],
+    sent: Vec<Instant>,
+    /// Number of each payload, when it was delivered and when it was due.
+    got: Vec<(u64, Instant, Instant)>,
+    _seed: Seed,
+}
+
+fn receiver(options: Options, rng: &Rng, now: Instant) -> Endpoint {
+    Endpoint::receiver(now, options, rng.stream("receiver"))
+}
+
+impl Pair {
+    fn new(sender: Options, receiving: Options, link: &LinkModel) -> Self {
+        let seed = seed_from_env(1);
+        let rng = Rng::from_seed(seed.get());
+        let mut net = Network::new(seed.get());
+        let to = RECEIVER[0].parse().unwrap();
+        let sender = net.add(Endpoint::sender(Instant::ZERO, to, sender, rng.stream("sender")), SENDER);
+        let receiver = net.add(receiver(receiving, &rng, Instant::ZERO), RECEIVER);
+        let links = (0..2).map(|n| net.connect((sender, n), (receiver, n), Duplex::both(link.clone()))).collect();
+        let (events, sent, got) = (Default::default(), vec![], vec![]);
+        Self { net, nodes: [sender, receiver], links, events, sent, got, _seed: seed }
+    }
+
+    /// Runs in steps of a millisecond; sends a payload in each.
+    fn run(&mut self, duration: Duration) {
+        let end = self.net.now() + duration;
+        let mut buf = Vec::new();
+        while self.net.now() < end {
+            self.net.run_for(ms(1));
+            let now = self.net.now();
+            let mut payload = [0x47; 1316];
+            payload[1..9].copy_from_slice(&(self.sent.len() as u64).to_be_bytes());
+            self.sent.push(now);
+            self.net.with(self.nodes[0], |endpoint, now| endpoint.push(now, &payload));
+            while let Some((_, due)) = self.net.with(self.nodes[1], |endpoint, now| endpoint.deliver(now, &mut buf)) {
+                assert_eq!((buf.len(), buf[0], buf[1315]), (1316, 0x47, 0x47));
+                self.got.push((u64::from_be_bytes(buf[1..9].try_into().unwrap()), now, due));
+            }
+            for (node, events) in self.nodes.into_iter().zip(&mut self.events) {
+                events.extend(std::iter::from_fn(|| self.net.poll_event(node)));
+            }
+        }
+    }
+
+    fn report(&self, which: usize) -> Report {
+        self.net.node(self.nodes[which]).report().expect("a stream")
+    }
+
+    /// Shortest and longest time from push to delivery.
+    fn delays(&self) -> (Duration, Duration) {
+        let delays = self.got.iter().map(|(number, at, _)| *at - self.sent[*number as usize]);
+        (delays.clone().min().unwrap(), delays.max().unwrap())
+    }
+
+    /// All that was sent since the first that came is there, but for `missing`.
+    fn whole(&self, missing: u64) {
+        assert!(self.got.is_sorted_by(|a, b| a.0 < b.0), "in order, once");
+        let span = self.got.last().unwrap().0 - self.got[0].0 + 1;
+        assert!(span - self.got.len() as u64 <= missing, "{} of {span} came", self.got.len());
+    }
+
+    fn set_down(&mut self, down: bool) {
+        for (there, back) in self.links.clone() {
+            self.net.set_down(there, down);
+            self.net.set_down(back, down);
+        }
+    }
+}
+
+fn link() -> LinkModel {
+    LinkModel::wire(100_000_000, ms(20))
+}
+
+fn options(latency: u64) -> Options {
+    Options { latency: ms(latency), ..Options::default() }
+}
+
+fn keyed(secret: &str, key_length: KeyLength) -> Options {
+    Options { secret: Some(Secret::new(secret.into()).unwrap()), key_length, ..options(300) }
+}
+
+#[test]
+fn a_clean_link_holds_the_latency_to_the_millisecond_for_minutes_in_each_profile() {
+    for profile in [Profile::Simple, Profile::Main] {
+        let mut pair = Pair::new(Options { profile, ..options(300) }, options(300), &link());
+        pair.run(Duration::from_secs(100));
+        pair.whole(0);
+        let (least, most) = pair.delays();
+        assert!(least >= ms(319) && most <= ms(323), "{least:?} to {most:?}");
+        assert!(pair.got.iter().all(|(_, at, due)| *due <= *at && *at - *due <= ms(2)));
+        let (sent, received) = (pair.report(0), pair.report(1));
+        assert_eq!((sent.sent.repeated, received.received.missing, received.received.useless), (0, 0, 0));
+        assert!((ms(39)..ms(43)).contains(&received.rtt), "{:?}", received.rtt);
+        assert_eq!((received.profile, received.key_bytes, &received.name[..]), (profile, 0, "braidcast"));
+        assert_eq!(pair.events, [vec![Event::Came(1)], vec![Event::Came(1)]]);
+    }
+}
+
+#[test]
+fn five_percent_of_loss_are_repaired_with_each_length_of_keys() {
+    for key_length in [KeyLength::Aes128, KeyLength::Aes256] {
+        let model = LinkModel { loss: Loss::Uniform(0.05), ..link() };
+        let mut pair = Pair::new(keyed("correct horse", key_length), keyed("correct horse", KeyLength::Aes128), &model);
+        pair.run(Duration::from_secs(20));
+        // Six or seven round trips: of 20,000 packets none is lost as often.
+        pair.whole(1);
+        let (sent, received) = (pair.report(0).sent, pair.report(1));
+        assert!(received.received.missing > 700 && received.received.undecrypted == 0, "{received:?}");
+        assert_eq!(received.key_bytes, key_length.bytes());
+        assert!(sent.repeated < received.received.missing * 3 / 2, "{sent:?} {received:?}");
+    }
+}
+
+#[test]
+fn jitter_reordering_and_duplicates_do_not_double_the_rate() {
+    let reorder = Reorder { share: 0.3, how: ReorderHow::LateBy { mean: ms(30), spread: ms(10) } };
+    let model = LinkModel { reorder, jitter: Jitter::Uniform(ms(2)), duplicate: 0.02, ..link() };
+    let mut pair = Pair::new(options(300), options(300), &model);
+    pair.run(Duration::from_secs(10));
+    pair.whole(0);
+    let (sent, received) = (pair.report(0).sent, pair.report(1));
+    assert!(sent.repeated * 50 < sent.packets, "{sent:?}");
+    assert!((ms(20)..=ms(100)).contains(&received.reordering), "{:?}", received.reordering);
+    assert!(received.received.useless > 100);
+}
+
+#[test]
+fn an_outage_that_is_shorter_than_the_latency_loses_nothing() {
+    let mut pair = Pair::new(options(3000), options(3000), &link());
+    pair.run(ms(4000));
+    for down in [true, false] {
+        pair.set_down(down);
+        pair.run(ms(if down { 1000 } else { 6000 }));
+    }
+    pair.whole(0);
+}
+
+#[test]
+fn a_sender_that_begins_anew_is_followed_and_is_another_stream() {
+    let mut pair = Pair::new(options(300), options(300), &link());
+    pair.run(ms(3000));
+    // Another source and other numbers, at once.
+    let rng = Rng::from_seed(99);
+    let to = RECEIVER[0].parse().unwrap();
+    let now = pair.net.now();
+    pair.net.with(pair.nodes[0], |endpoint, _| *endpoint = Endpoint::sender(now, to, options(300), rng));
+    let before = pair.got.len();
+    pair.run(ms(3000));
+    assert!(pair.got.len() > before + 1500, "{} of 3000", pair.got.len() - before);
+    let refused = pair.events[1].iter().any(|it| matches!(it, Event::Refused { why: Refusal::Busy, .. }));
+    assert!(refused && pair.events[1].ends_with(&[Event::Went(1), Event::Came(2)]), "{:?}", pair.events[1]);
+    // Silence ends it.
+    let quiet = Endpoint::receiver(now, options(300), Rng::from_seed(1));
+    pair.net.with(pair.nodes[0], |endpoint, _| *endpoint = quiet);
+    pair.run(ms(6000));
+    assert_eq!(pair.events[1].last(), Some(&Event::Went(2)));
+}
+
+#[test]
+fn who_does_not_fit_is_refused_with_its_reason_and_once_a_second() {
+    let main = |latency| Options { profile: Profile::Main, ..options(latency) };
+    let secret = |text| keyed(text, KeyLength::Aes128);
+    for (sender, receiving, why) in [
+        (secret("wrong horse"), secret("correct horse"), Refusal::WrongSecret),
+        (main(300), secret("correct horse"), Refusal::Clear),
+        (options(300), secret("correct horse"), Refusal::Clear),
+        (secret("correct horse"), options(300), Refusal::Encrypted),
+    ] {
+        let mut pair = Pair::new(sender, receiving, &link());
+        pair.run(ms(3500));
+        let peer = SENDER.map(|addr| addr.parse().unwrap());
+        let fits = |it: &Event| matches!(it, Event::Refused { peer: from, why: reason } if peer.contains(from) && *reason == why);
+        assert!(pair.got.is_empty() && pair.events[1].iter().all(fits), "{:?}", pair.events[1]);
+        assert!((3..=4).contains(&pair.events[1].len()), "{:?}", pair.events[1]);
+    }
+}
+
+#[test]
+fn strangers_neither_fill_memory_nor_slow_the_stream() {
+    let mut pair =
+        Pair::new(keyed("correct horse", KeyLength::Aes128), keyed("correct horse", KeyLength::Aes128), &link());
+    pair.run(ms(2000));
+    let (receiver, mut rng) = (pair.nodes[1], Rng::from_seed(5));
+    let refused = |pair: &Pair| pair.report(1).received.undecrypted;
+    for n in 0..3000_u32 {
+        // From 3000 addresses: tunnels with any key, RTCP and RTP in clear, and garbage.
+        let from = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 7));
+        let mut bytes = match n % 4 {
+            0 => vec![0x30, 0x08, 0x88, 0xb6],
+            1 => vec![0x80, 200, 0, 6],
+            2 => vec![0x80, 33, n as u8, 1],
+            _ => vec![],
+        };
+        let start = bytes.len();
+        bytes.resize(1200, 0);
+        rng.fill(&mut bytes[start..]);
+        for socket in 0..2 {
+            let route = Route::new(SocketId(socket), from);
+            let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &bytes };
+            pair.net.with(receiver, |endpoint, now| endpoint.handle_datagram(now, datagram));
+        }
+        if n % 3 == 0 {
+            pair.run(ms(1));
+        }
+    }
+    pair.run(ms(2000));
+    pair.whole(0);
+    let (least, most) = pair.delays();
+    assert!(most - least <= ms(4), "{least:?} to {most:?}");
+    assert!(refused(&pair) >= 700, "{}", refused(&pair));
+    // One stream, and a word a second for each reason.
+    let came = pair.events[1].iter().filter(|it| matches!(it, Event::Came(_))).count();
+    assert!(came == 1 && pair.events[1].len() < 10, "{:?}", pair.events[1]);
+    assert_eq!(pair.report(1).remotes, [SENDER[0].parse().unwrap()]);
+}
+
+#[test]
+fn numbers_that_begin_anew_are_another_stream_and_late_copies_are_not() {
+    let mut receiver = Endpoint::receiver(Instant::ZERO, options(200), Rng::from_seed(1));
+    let (mut buf, mut got) = (Vec::new(), Vec::new());
+    let mut send = |receiver: &mut Endpoint, at: u64, sequence: u16| {
+        let mut packet = Vec::new();
+        Header::of_ts(sequence, at as u32 * 90, 8).write(&mut packet);
+        packet.extend([0x47; 188]);
+        let (now, route) = (Instant::from_millis(at), Route::new(SocketId(0), SENDER[0].parse().unwrap()));
+        receiver.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &packet });
+        receiver.handle_timeout(now);
+        got.extend(std::iter::from_fn(|| receiver.deliver(now, &mut buf).map(|(stream, _)| stream)));
+        got.len()
+    };
+    for n in 0..100 {
+        send(&mut receiver, n * 10, 40_000 + n as u16);
+    }
+    // All of them again, while new ones come.
+    let before =
+        (0..100).map(|n| send(&mut receiver, 1000 + n * 10, 40_000 + [n, 100 + n][n as usize % 2] as u16)).max();
+    assert!(before.unwrap() < 160 && receiver.report().unwrap().stream == 1);
+    // The same source, and other numbers.
+    let after = (0..300).map(|n| send(&mut receiver, 2000 + n * 10, 20_000 + n as u16)).max();
+    assert!(after.unwrap() > before.unwrap() + 150 && receiver.report().unwrap().stream == 2);
+}
