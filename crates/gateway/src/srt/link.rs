@@ -22,6 +22,8 @@ const AWAITED: usize = 128;
 const WAITING: usize = 64;
 /// Time between answers to keys, since unwrapping takes a millisecond.
 const KEYS_INTERVAL: Duration = Duration::from_millis(100);
+/// Body of SHUTDOWN, as libsrt sends it: some programs want one.
+pub(super) const SHUTDOWN: [u8; 4] = [0; 4];
 /// Payload of a packet at most: what is left of 1500 bytes.
 pub(super) const MAX_PAYLOAD: usize = 1456;
 
@@ -283,8 +285,8 @@ impl Link {
             return;
         }
         if now - self.heard >= self.idle {
-            self.ended = Some(Ended::Silent);
-            return;
+            // It may hear us, though we do not hear it.
+            return self.close(now, Ended::Silent);
         }
         if self.next_ack.is_some_and(|at| at <= now) {
             self.acknowledge(now);
@@ -427,8 +429,7 @@ impl Link {
     pub(super) fn close(&mut self, now: Instant, why: Ended) {
         if self.ended.is_none() {
             self.control.clear();
-            // A word of four zero bytes follows, as libsrt sends it: some programs want a body.
-            self.say(now, ControlKind::Shutdown, 0, &[0; 4]);
+            self.say(now, ControlKind::Shutdown, 0, &SHUTDOWN);
             self.ended = Some(why);
         }
     }

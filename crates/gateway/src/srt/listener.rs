@@ -2,7 +2,7 @@
 
 use super::cipher::Cipher;
 use super::event::{ConnectionId, Event};
-use super::link::{Agreed, Ended, Link};
+use super::link::{Agreed, Ended, Link, SHUTDOWN};
 use super::options::{Direction, Options};
 use super::refusal::Refusal;
 use super::stream_id::StreamId;
@@ -27,6 +27,11 @@ const MINUTE: u64 = 60_000_000_000;
 const ANSWERS: usize = 256;
 /// Keys are unwrapped for callers at most so often each second: it takes a millisecond.
 const UNWRAPS: u32 = 20;
+/// Connections that we ended and remember. Who goes on sending is told: a SHUTDOWN may be lost, and silence is not seen
+/// by both ends at the same time.
+const GONE: usize = 64;
+/// Time between two such words to one of them.
+const GONE_INTERVAL: Duration = Duration::from_millis(100);
 /// A sender that was silent for this long makes room for who calls anew.
 const SILENT: Duration = Duration::from_secs(1);
 
@@ -43,6 +48,16 @@ struct Accepted {
     answer: Vec<u8>,
 }
 
+/// A connection that we ended.
+struct Gone {
+    peer: SocketAddr,
+    own_id: u32,
+    peer_id: u32,
+    start: Instant,
+    /// When it is next told that it ended.
+    tell_at: Instant,
+}
+
 pub(super) struct Listener {
     options: Options,
     direction: Direction,
@@ -51,6 +66,7 @@ pub(super) struct Listener {
     secret: [u8; 20],
     start: Instant,
     links: Vec<Accepted>,
+    gone: VecDeque<Gone>,
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
     /// Unwraps of this second.
     unwraps: (Instant, u32),
@@ -79,6 +95,7 @@ impl Listener {
             secret,
             start: now,
             links: Vec::new(),
+            gone: VecDeque::new(),
             answers: VecDeque::new(),
             unwraps: (now, 0),
             turn: 0,
@@ -108,6 +125,8 @@ impl Listener {
                 self.links.iter_mut().find(|it| it.link.agreed.own_id == to && it.link.agreed.peer == from)
             {
                 it.link.handle(now, packet);
+            } else {
+                self.tell_gone(now, from, to);
             }
         } else if let Packet::Control(control) = packet
             && control.kind == ControlKind::Handshake
@@ -122,13 +141,28 @@ impl Listener {
         }
     }
 
+    /// Who sends to a connection that we ended has not heard of its end.
+    fn tell_gone(&mut self, now: Instant, from: SocketAddr, id: u32) {
+        let Some(it) = self.gone.iter_mut().find(|it| it.own_id == id && it.peer == from) else { return };
+        if now < it.tell_at {
+            return;
+        }
+        it.tell_at = now + GONE_INTERVAL;
+        let (start, to) = (it.start, it.peer_id);
+        self.say(now, start, from, to, ControlKind::Shutdown, &SHUTDOWN);
+    }
+
     fn answer(&mut self, now: Instant, start: Instant, peer: SocketAddr, to: u32, body: &[u8]) {
+        self.say(now, start, peer, to, ControlKind::Handshake, body);
+    }
+
+    fn say(&mut self, now: Instant, start: Instant, peer: SocketAddr, to: u32, kind: ControlKind, body: &[u8]) {
         if self.answers.len() >= ANSWERS {
             return;
         }
         let timestamp = (now - start).as_micros() as u32;
         let mut packet = Vec::with_capacity(16 + body.len());
-        Control { kind: ControlKind::Handshake, info: 0, timestamp, to, body }.write(&mut packet);
+        Control { kind, info: 0, timestamp, to, body }.write(&mut packet);
         self.answers.push_back((peer, packet));
     }
 
@@ -335,9 +369,16 @@ impl Listener {
     pub(super) fn tick(&mut self, now: Instant, events: &mut VecDeque<Event>) {
         self.links.iter_mut().for_each(|it| it.link.tick(now));
         self.links.retain(|it| {
-            let ended = it.link.ended();
-            events.extend(ended.map(|why| Event::Ended(ConnectionId(it.link.agreed.own_id), why)));
-            ended.is_none()
+            let Some(why) = it.link.ended() else { return true };
+            let Agreed { peer, own_id, peer_id, start, .. } = it.link.agreed;
+            events.push_back(Event::Ended(ConnectionId(own_id), why));
+            if why != Ended::ByPeer {
+                if self.gone.len() == GONE {
+                    self.gone.pop_front();
+                }
+                self.gone.push_back(Gone { peer, own_id, peer_id, start, tell_at: now });
+            }
+            false
         });
     }
 

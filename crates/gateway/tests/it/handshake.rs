@@ -95,6 +95,30 @@ fn a_caller_comes_back_after_an_outage_and_says_once_that_nobody_answers() {
 }
 
 #[test]
+fn a_caller_that_is_not_heard_is_told_and_calls_anew_at_once() {
+    // The listener hears nothing for longer than its patience; what it says itself is heard until then.
+    let mut pair = Pair::new(Direction::Receive, Options::default(), Options::default(), link());
+    pair.run(ms(1000), 1);
+    let (there, back) = pair.links;
+    pair.net.set_down(there, true);
+    pair.run(ms(4500), 1);
+    // What it says when it ends is lost.
+    pair.net.set_down(back, true);
+    pair.run(ms(1000), 1);
+    pair.net.set_down(there, false);
+    pair.net.set_down(back, false);
+    // The caller itself would find out 5 s after it heard something last, in 4 s.
+    pair.run(ms(1500), 1);
+    let [Event::Connected(_), Event::Ended(_, Ended::ByPeer), Event::Connected(_)] = pair.caller_events[..] else {
+        panic!("{:?}", pair.caller_events)
+    };
+    let [Event::Connected(_), Event::Ended(_, Ended::Silent), Event::Connected(_)] = pair.listener_events[..] else {
+        panic!("{:?}", pair.listener_events)
+    };
+    assert!(pair.got.last().is_some_and(|(number, ..)| *number > 7500), "{:?}", pair.got.last());
+}
+
+#[test]
 fn an_end_that_closes_says_so_and_what_came_before_is_delivered() {
     let mut pair = Pair::new(Direction::Receive, Options::default(), Options::default(), link());
     pair.run(ms(1000), 1);

@@ -128,10 +128,11 @@ impl Kind {
         }
     }
 
-    /// The longest stall. Our tests' phone registers once a second, over one link at a time, which may be the one that
-    /// is down, and abandons a link after four: four more seconds are its own.
+    /// The longest stall. A sender by SRTLA asks for a group once a second, over the link that answered first, and each
+    /// of these that is lost is a second more. Of 70 half hours (seeds 1000 to 1069, 2026-11-30) 63 had no stall
+    /// above 2.3 s; in the worst, seed 1031, two in a row were lost: 3.3 s.
     fn stall(self) -> Duration {
-        if self == Self::Srtla { 3 * STALL } else { STALL }
+        if self == Self::Srtla { 2 * STALL } else { STALL }
     }
 
     /// Where the receiver's end of the sender's socket `n` is.
