@@ -1,7 +1,7 @@
 //! The receiving end: one stream at a time, whoever sends it and over how many addresses.
 
 use super::endpoint::{Outbox, Report};
-use super::tunnel::{Opened, Refusal, Shape, Tunnel};
+use super::tunnel::{OVERHEAD, Opened, Refusal, Shape, Tunnel};
 use super::wire::nulls;
 use super::wire::rtcp::{Block, Composer, Item, Items};
 use super::{AGAIN, ECHOES, LONGEST_ECHO, NAME, Options, Profile, REPORTS, stamp};
@@ -10,12 +10,16 @@ use crate::rtp::Packet;
 use crate::srt::Sent;
 use braidcast_core::{Datagram, Instant, Rng, Route, Unwrapper};
 use core::time::Duration;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Addresses that reports go to.
 const PEERS: usize = 16;
 /// A sender that is silent for this long makes room for another one: it is most likely the same one that came back.
 const SILENT: Duration = Duration::from_secs(1);
+/// Bytes that may be sent to an address for each that came from it, as with [`Route::longest_answer`].
+const FACTOR: usize = 3;
+/// What may be sent to an address at once: a second of requests.
+const MOST_CREDIT: usize = 1 << 16;
 /// Time between samples of the sender's clock.
 const SAMPLES: Duration = Duration::from_millis(10);
 /// The longest payload: an IP packet of 1500 bytes.
@@ -30,6 +34,20 @@ struct Peer {
     shape: Option<Shape>,
     source: u32,
     heard: Instant,
+}
+
+impl Peer {
+    /// Bytes of the tunnel in front of what is sent to it.
+    fn overhead(&self) -> usize {
+        self.shape.map_or(0, |_| OVERHEAD)
+    }
+}
+
+/// Bytes that may still be sent to an address. Whoever sends in the name of a victim has little sent there, over
+/// whatever ports and peers: the IP address alone counts.
+struct Credit {
+    ip: IpAddr,
+    left: usize,
 }
 
 /// A stream that comes in.
@@ -69,6 +87,8 @@ struct Rest {
     /// Our source. It is not the sender's, as it is with librist: GStreamer takes that for a collision.
     own: u32,
     peers: Vec<Peer>,
+    /// Of each address of these.
+    credits: Vec<Credit>,
     flow: Option<Flow>,
     flows: u32,
     ticked: Instant,
@@ -80,7 +100,16 @@ impl Receiver {
         let tunnel = Tunnel::new(options.secret.clone(), options.key_length, rng.fork());
         let options = Options { buffer: options.buffer.clamp(16, 1 << 15), ..options };
         let own = rng.u32() & !AGAIN;
-        let rest = Rest { options, own, peers: Vec::new(), flow: None, flows: 0, ticked: now, undecrypted: 0 };
+        let rest = Rest {
+            options,
+            own,
+            peers: Vec::new(),
+            credits: Vec::new(),
+            flow: None,
+            flows: 0,
+            ticked: now,
+            undecrypted: 0,
+        };
         Self { tunnel, rest }
     }
 
@@ -94,7 +123,7 @@ impl Receiver {
             } else if route.socket.0 == 1 {
                 rest.hear(now, route, None, bytes, tunnel, out);
             } else {
-                rest.take(now, route.remote, None, bytes, out);
+                rest.take(now, route, None, bytes, out);
             }
             return;
         }
@@ -113,7 +142,7 @@ impl Receiver {
             let payload = payload.to_vec();
             rest.hear(now, route, Some(shape), &payload, tunnel, out);
         } else {
-            rest.take(now, route.remote, Some(shape), payload, out);
+            rest.take(now, route, Some(shape), payload, out);
         }
     }
 
@@ -121,6 +150,7 @@ impl Receiver {
         let Self { tunnel, rest } = self;
         rest.ticked = now;
         rest.peers.retain(|peer| now.since(peer.heard) < rest.options.idle);
+        rest.credits.retain(|credit| rest.peers.iter().any(|peer| peer.route.remote.ip() == credit.ip));
         if let Some(flow) =
             rest.flow.take_if(|flow| now.since(flow.heard) >= rest.options.idle && flow.rx.waiting() == 0)
         {
@@ -173,7 +203,8 @@ impl Receiver {
 
 impl Rest {
     /// Takes RTP.
-    fn take(&mut self, now: Instant, remote: SocketAddr, shape: Option<Shape>, bytes: &[u8], out: &mut Outbox) {
+    fn take(&mut self, now: Instant, route: Route, shape: Option<Shape>, bytes: &[u8], out: &mut Outbox) {
+        let remote = route.remote;
         let Some(Packet { header, payload }) = Packet::parse(bytes) else { return };
         let (source, again) = (header.source & !AGAIN, header.source & AGAIN == AGAIN);
         if self.is_busy_with_another(now, source) {
@@ -199,6 +230,7 @@ impl Rest {
             Flow::new(now, *flows, source, remote, (header.sequence, header.timestamp), options)
         });
         flow.heard = now;
+        earn(&mut self.credits, route, bytes.len());
         (flow.profile, flow.key_bytes) = match shape {
             None => (Profile::Simple, 0),
             Some(shape) => (Profile::Main, shape.key.map_or(0, |length| length.bytes())),
@@ -260,6 +292,7 @@ impl Rest {
             return;
         }
         self.remember(now, route, shape, source);
+        earn(&mut self.credits, route, bytes.len());
         let mut is_ours = false;
         if let Some(flow) = self.flow.as_mut().filter(|flow| flow.source == source) {
             is_ours = true;
@@ -278,7 +311,7 @@ impl Rest {
         if let Some((source, stamp)) = echo {
             to.echo_answer(source, stamp);
         }
-        if answer.len() <= route.longest_answer(bytes.len()) {
+        if answer.len() <= route.longest_answer(bytes.len()) && spend(&mut self.credits, route, answer.len()) {
             out.send_sealed(route, shape, &answer, tunnel);
         }
     }
@@ -303,7 +336,14 @@ impl Rest {
             let stream = self.flow.as_ref().map(|flow| flow.source);
             let others = self.peers.iter().enumerate().filter(|(_, peer)| Some(peer.source) != stream);
             let Some((at, _)) = others.min_by_key(|(_, peer)| peer.heard) else { return };
-            self.peers.remove(at);
+            let gone = self.peers.remove(at).route.remote.ip();
+            if self.peers.iter().all(|peer| peer.route.remote.ip() != gone) {
+                self.credits.retain(|credit| credit.ip != gone);
+            }
+        }
+        let ip = route.remote.ip();
+        if self.credits.iter().all(|credit| credit.ip != ip) {
+            self.credits.push(Credit { ip, left: 0 });
         }
         self.peers.push(Peer { route, shape, source, heard: now });
     }
@@ -311,7 +351,7 @@ impl Rest {
     /// Asks for what is missing.
     fn ask(&mut self, now: Instant, tunnel: &mut Tunnel, out: &mut Outbox) {
         let own = self.own;
-        let Self { flow: Some(flow), peers, .. } = self else { return };
+        let Self { flow: Some(flow), peers, credits, .. } = self else { return };
         let peers: Vec<_> = peers.iter().filter(|peer| peer.source == flow.source).collect();
         if peers.is_empty() || flow.rx.ask_at().is_none_or(|at| at > now) {
             return;
@@ -328,14 +368,16 @@ impl Rest {
         to.name(NAME);
         to.missing(flow.source, &ranges);
         flow.turn = flow.turn.wrapping_add(1);
-        let peer = peers[flow.turn % peers.len()];
-        out.send_sealed(peer.route, peer.shape, &request, tunnel);
+        let mut turns = (0..peers.len()).map(|n| peers[(flow.turn + n) % peers.len()]);
+        if let Some(peer) = turns.find(|peer| spend(credits, peer.route, request.len() + peer.overhead())) {
+            out.send_sealed(peer.route, peer.shape, &request, tunnel);
+        }
     }
 
     /// Sends reports, and asks for the round trip.
     fn report_on(&mut self, now: Instant, tunnel: &mut Tunnel, out: &mut Outbox) {
         let own = self.own;
-        let Self { flow: Some(flow), peers, .. } = self else { return };
+        let Self { flow: Some(flow), peers, credits, .. } = self else { return };
         if now < flow.report_at {
             return;
         }
@@ -353,9 +395,26 @@ impl Rest {
             to.echo_request(stamp(now));
         }
         for peer in peers.iter().filter(|peer| peer.source == flow.source) {
-            out.send_sealed(peer.route, peer.shape, &report, tunnel);
+            if spend(credits, peer.route, report.len() + peer.overhead()) {
+                out.send_sealed(peer.route, peer.shape, &report, tunnel);
+            }
         }
     }
+}
+
+/// A datagram of `len` bytes came over `route`.
+fn earn(credits: &mut [Credit], route: Route, len: usize) {
+    if let Some(credit) = credits.iter_mut().find(|credit| credit.ip == route.remote.ip()) {
+        credit.left = (credit.left + FACTOR * (len + route.headers())).min(MOST_CREDIT);
+    }
+}
+
+/// Returns `true` if one of `len` bytes may go there; it is counted then.
+fn spend(credits: &mut [Credit], route: Route, len: usize) -> bool {
+    let Some(credit) = credits.iter_mut().find(|credit| credit.ip == route.remote.ip()) else { return false };
+    let left = credit.left.checked_sub(len + route.headers());
+    credit.left = left.unwrap_or(credit.left);
+    left.is_some()
 }
 
 impl Flow {

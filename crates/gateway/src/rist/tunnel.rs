@@ -18,6 +18,8 @@ const FOR_PEERS: u32 = 5;
 const MISFITS: usize = 32;
 /// Keys that fit, of which the first is in use.
 const KEYS: usize = 2;
+/// Bytes in front of a payload at most: the header with a key and a number, the virtual ports, and VSF's kind.
+pub(super) const OVERHEAD: usize = 20;
 /// Packets that are encrypted with one key; far less than numbers a packet can have.
 const REFRESH: u32 = 1 << 24;
 

@@ -2,6 +2,7 @@
 
 use crate::common::ms;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
+use braidcast_gateway::rist::wire::rtcp::{Composer, Item, Items};
 use braidcast_gateway::rist::{Endpoint, Event, Options, Profile, Refusal, Report, Secret};
 use braidcast_gateway::rtp::Header;
 use braidcast_gateway::srt::KeyLength;
@@ -9,7 +10,8 @@ use braidcast_sim::link::{Jitter, LinkModel, Loss, Reorder, ReorderHow};
 use braidcast_sim::testing::{Seed, seed_from_env};
 use braidcast_sim::{Duplex, LinkId, Network, NodeId};
 use core::time::Duration;
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 const SENDER: [&str; 2] = ["10.0.0.1:1000", "10.0.0.1:1001"];
 const RECEIVER: [&str; 2] = ["10.0.0.2:2000", "10.0.0.2:2001"];
@@ -260,4 +262,100 @@ fn numbers_that_begin_anew_are_another_stream_and_late_copies_are_not() {
     // The same source, and other numbers.
     let after = (0..300).map(|n| send(&mut receiver, 2000 + n * 10, 20_000 + n as u16)).max();
     assert!(after.unwrap() > before.unwrap() + 150 && receiver.report().unwrap().stream == 2);
+}
+
+/// A receiver without a secret, a stream that has source 8, and what is counted of each address.
+struct Open {
+    receiver: Endpoint,
+    came: BTreeMap<IpAddr, usize>,
+    sent: BTreeMap<IpAddr, usize>,
+    /// Who was asked for missing packets, once for each request.
+    asked: Vec<IpAddr>,
+}
+
+impl Open {
+    fn new() -> Self {
+        let receiver = Endpoint::receiver(Instant::ZERO, options(1000), Rng::from_seed(1));
+        Self { receiver, came: BTreeMap::new(), sent: BTreeMap::new(), asked: Vec::new() }
+    }
+
+    fn hear(&mut self, now: Instant, socket: u16, from: SocketAddr, bytes: &[u8]) {
+        let route = Route::new(SocketId(socket), from);
+        *self.came.entry(from.ip()).or_default() += bytes.len() + 28;
+        self.receiver.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: bytes });
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Instant) {
+        let mut buf = Vec::new();
+        self.receiver.handle_timeout(now);
+        while self.receiver.deliver(now, &mut buf).is_some() {}
+        while let Some(transmit) = self.receiver.poll_transmit(now, &mut buf) {
+            let to = transmit.route.remote.ip();
+            *self.sent.entry(to).or_default() += buf.len() + 28;
+            self.asked.extend(Items::new(&buf).any(|item| matches!(item, Item::Missing(_))).then_some(to));
+        }
+    }
+
+    /// The stream's packet of this number, and its sender's report.
+    fn stream(&mut self, now: Instant, sequence: u16) {
+        let from: [SocketAddr; 2] = SENDER.map(|addr| addr.parse().unwrap());
+        let mut packet = Vec::new();
+        Header::of_ts(sequence, (now.as_micros() * 9 / 100) as u32, 8).write(&mut packet);
+        packet.extend([0x47; 188]);
+        self.hear(now, 0, from[0], &packet);
+        if sequence.is_multiple_of(10) {
+            let mut report = Vec::new();
+            Composer::new(8, &mut report).sender_report(0, 0, 0, 0);
+            self.hear(now, 1, from[1], &report);
+        }
+    }
+}
+
+/// The shortest RTCP with the stream's source.
+fn shortest() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Composer::new(8, &mut bytes).receiver_report(None);
+    bytes
+}
+
+#[test]
+fn nobody_has_more_than_three_times_the_bytes_sent_to_an_address_that_is_not_theirs() {
+    let mut open = Open::new();
+    let start = |n: u64| Instant::from_millis(10 * n);
+    for n in 0..3000_u64 {
+        // Every fifth is lost, and never comes.
+        if n % 5 != 0 || n % 10 == 0 {
+            open.stream(start(n), n as u16);
+        }
+        // In the names of 500 addresses, over some ports of each; one of them has RTP in its name too.
+        let from = SocketAddr::from(([192, 0, 2 + (n % 500 / 250) as u8, (n % 250) as u8], 7 + (n / 500) as u16 % 3));
+        open.hear(start(n), 1, from, &shortest());
+        let remotes = open.receiver.report().unwrap().remotes.len();
+        assert!(remotes <= 16, "{remotes}");
+    }
+    for (ip, sent) in &open.sent {
+        assert!(*sent <= 3 * open.came[ip], "{sent} bytes to {ip} for {}", open.came[ip]);
+    }
+    let sender: IpAddr = SENDER[0].parse::<SocketAddr>().unwrap().ip();
+    let asked = open.asked.iter().filter(|ip| **ip == sender).count();
+    assert!(asked * 2 > open.asked.len() && asked > 250, "{asked} of {}", open.asked.len());
+}
+
+#[test]
+fn one_victim_gets_no_reports_for_a_word_in_its_name() {
+    let mut open = Open::new();
+    let victim: SocketAddr = "192.0.2.1:7".parse().unwrap();
+    for n in 0..400_u64 {
+        // Two of three are lost.
+        if n % 3 == 0 {
+            open.stream(Instant::from_millis(10 * n), n as u16);
+        }
+        if n == 50 {
+            open.hear(Instant::from_millis(500), 1, victim, &shortest());
+        }
+        open.drain(Instant::from_millis(10 * n + 5));
+    }
+    let (came, sent) = (open.came[&victim.ip()], open.sent.get(&victim.ip()).copied().unwrap_or(0));
+    assert!(sent <= 3 * came, "{sent} bytes for {came}");
 }
