@@ -86,9 +86,13 @@ impl Outbox {
         }
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.datagrams.len() >= WAITING
+    }
+
     /// A buffer for a datagram; none if as many wait as may.
     pub(super) fn buffer(&mut self) -> Option<Vec<u8>> {
-        (self.datagrams.len() < WAITING).then(|| self.spare.pop().unwrap_or_default())
+        (!self.is_full()).then(|| self.spare.pop().unwrap_or_default())
     }
 
     pub(super) fn send(&mut self, route: Route, datagram: Vec<u8>) {
@@ -114,7 +118,7 @@ enum Side {
 /// One end of RIST.
 ///
 /// Socket 0 has the simple profile's RTP and all of the main profile. Socket 1, on the port behind it, has the simple
-/// profile's RTCP; without it only the main profile is heard.
+/// profile's RTCP; without it that profile's streams come, and what they lose is not repaired.
 pub struct Endpoint {
     side: Side,
     out: Outbox,

@@ -247,9 +247,10 @@ impl Rest {
         }
         let timestamp = flow.micros(header.timestamp, again);
         flow.rx.take(now, header.sequence.into(), timestamp, again, buffer);
-        if !again && flow.is_measured && now.since(flow.sampled) >= SAMPLES {
+        if !again && now.since(flow.sampled) >= SAMPLES {
             flow.sampled = now;
-            flow.rx.sample_clock(now, timestamp, &flow.rtt);
+            // Some senders answer no question for the round trip.
+            flow.rx.sample_clock(now, timestamp, Some(&flow.rtt).filter(|_| flow.is_measured));
         }
     }
 
@@ -269,7 +270,7 @@ impl Rest {
         tunnel: &mut Tunnel,
         out: &mut Outbox,
     ) {
-        let (mut source, mut echo, mut name) = (None, None, None);
+        let (mut source, mut echo, mut name, mut echoed) = (None, None, None, None);
         for item in Items::new(bytes) {
             match item {
                 Item::SenderReport { source: of, ntp } => {
@@ -281,7 +282,7 @@ impl Rest {
                 Item::ReceiverReport { source: of } => source = source.or(Some(of & !AGAIN)),
                 Item::Name { name: bytes, .. } => name = Some(bytes),
                 Item::EchoRequest { source, stamp } => echo = Some((source, stamp)),
-                Item::EchoAnswer { stamp, delay } => self.echoed(now, stamp, delay),
+                Item::EchoAnswer { stamp, delay } => echoed = Some((stamp, delay)),
                 Item::Missing(_) | Item::Other(_) => {}
             }
         }
@@ -296,6 +297,9 @@ impl Rest {
         let mut is_ours = false;
         if let Some(flow) = self.flow.as_mut().filter(|flow| flow.source == source) {
             is_ours = true;
+            if let Some((stamp, delay)) = echoed {
+                flow.echoed(now, stamp, delay);
+            }
             if let Some(name) = name {
                 flow.name = String::from_utf8_lossy(name).chars().take(NAME_KEPT).collect();
             }
@@ -313,16 +317,6 @@ impl Rest {
         }
         if answer.len() <= route.longest_answer(bytes.len()) && spend(&mut self.credits, route, answer.len()) {
             out.send_sealed(route, shape, &answer, tunnel);
-        }
-    }
-
-    fn echoed(&mut self, now: Instant, stamp: u64, delay: Duration) {
-        let (asked, now) = (stamp, super::stamp(now));
-        let passed = Duration::from_nanos(((u128::from(now.wrapping_sub(asked)) * 1_000_000_000) >> 32) as u64);
-        let Some(flow) = &mut self.flow else { return };
-        if passed < LONGEST_ECHO && delay <= passed {
-            flow.rtt.sample(passed - delay);
-            flow.is_measured = true;
         }
     }
 
@@ -352,7 +346,10 @@ impl Rest {
     fn ask(&mut self, now: Instant, tunnel: &mut Tunnel, out: &mut Outbox) {
         let own = self.own;
         let Self { flow: Some(flow), peers, credits, .. } = self else { return };
-        let peers: Vec<_> = peers.iter().filter(|peer| peer.source == flow.source).collect();
+        let peers = peers.iter().filter(|peer| peer.source == flow.source);
+        let newest = peers.clone().map(|peer| peer.heard).max().unwrap_or(now);
+        // An address that is gone is not asked in its turn.
+        let peers: Vec<_> = peers.filter(|peer| newest.since(peer.heard) < SILENT).collect();
         if peers.is_empty() || flow.rx.ask_at().is_none_or(|at| at > now) {
             return;
         }
@@ -466,6 +463,15 @@ impl Flow {
     fn began_anew(&self, now: Instant, sequence: u16) -> bool {
         // Copies of what was played may come late too, but hardly alone for a second.
         self.rx.waiting() == 0 && now.since(self.fresh) >= SILENT && self.rx.is_behind(sequence.into())
+    }
+
+    fn echoed(&mut self, now: Instant, stamp: u64, delay: Duration) {
+        let (asked, now) = (stamp, super::stamp(now));
+        let passed = Duration::from_nanos(((u128::from(now.wrapping_sub(asked)) * 1_000_000_000) >> 32) as u64);
+        if passed < LONGEST_ECHO && delay <= passed {
+            self.rtt.sample(passed - delay);
+            self.is_measured = true;
+        }
     }
 
     fn block(&mut self, now: Instant) -> Block {

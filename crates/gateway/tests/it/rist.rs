@@ -359,3 +359,125 @@ fn one_victim_gets_no_reports_for_a_word_in_its_name() {
     let (came, sent) = (open.came[&victim.ip()], open.sent.get(&victim.ip()).copied().unwrap_or(0));
     assert!(sent <= 3 * came, "{sent} bytes for {came}");
 }
+
+#[test]
+fn a_clock_is_followed_although_nobody_tells_the_round_trip() {
+    let mut receiver = Endpoint::receiver(Instant::ZERO, options(200), Rng::from_seed(1));
+    let mut buf = Vec::new();
+    for n in 0..10_000_u64 {
+        // The sender's clock is late by one in a thousand: 100 ms in all.
+        let (at, timestamp) = (n * 10, (n * 10 * 90 * 999 / 1000) as u32);
+        let mut packet = Vec::new();
+        Header::of_ts(n as u16, timestamp, 8).write(&mut packet);
+        packet.extend([0x47; 188]);
+        let (now, route) = (Instant::from_millis(at), Route::new(SocketId(0), SENDER[0].parse().unwrap()));
+        receiver.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &packet });
+        receiver.handle_timeout(now);
+        while receiver.deliver(now, &mut buf).is_some() {}
+    }
+    assert_eq!(receiver.report().unwrap().received.skipped, 0);
+    let held = held_by(&mut receiver, Instant::from_millis(99_990));
+    assert!((ms(180)..=ms(210)).contains(&held), "{held:?}");
+}
+
+/// How long after `now` the last payload is due.
+fn held_by(receiver: &mut Endpoint, now: Instant) -> Duration {
+    let mut buf = Vec::new();
+    let later = now + Duration::from_secs(1);
+    let due = std::iter::from_fn(|| receiver.deliver(later, &mut buf)).last().expect("a payload").1;
+    due.since(now)
+}
+
+#[test]
+fn only_the_stream_s_sender_says_what_the_round_trip_is() {
+    let mut open = Open::new();
+    let now = Instant::from_millis(20_000);
+    open.stream(now, 0);
+    let answer = |source: u32, ago: Duration| {
+        let mut bytes = Vec::new();
+        let asked = now.as_nanos() - ago.as_nanos() as u64;
+        let stamp = ((u128::from(asked) << 32) / 1_000_000_000) as u64;
+        let mut to = Composer::new(source, &mut bytes);
+        if source != 0 {
+            to.receiver_report(None);
+        }
+        to.echo_answer(source, stamp);
+        bytes
+    };
+    let rtt = |open: &Open| open.receiver.report().unwrap().rtt;
+    let stranger: SocketAddr = "192.0.2.1:7".parse().unwrap();
+    for source in [0, 10] {
+        open.hear(now, 1, stranger, &answer(source, ms(5000)));
+        assert_eq!(rtt(&open), ms(100));
+    }
+    open.hear(now, 1, SENDER[1].parse().unwrap(), &answer(8, ms(40)));
+    assert!(rtt(&open).abs_diff(ms(40)) < ms(1), "{:?}", rtt(&open));
+}
+
+/// A sender of the simple profile that has sent as many packets, and the number of the first.
+fn sender_of(packets: u16) -> (Endpoint, u16) {
+    let now = Instant::from_millis(1000);
+    let mut sender = Endpoint::sender(now, RECEIVER[0].parse().unwrap(), options(1000), Rng::from_seed(1));
+    let mut first = None;
+    for _ in 0..packets {
+        sender.push(now, &[0x47; 188]);
+        for packet in sent(&mut sender, now) {
+            first.get_or_insert(u16::from_be_bytes([packet[2], packet[3]]));
+        }
+    }
+    (sender, first.unwrap())
+}
+
+fn sent(endpoint: &mut Endpoint, now: Instant) -> Vec<Vec<u8>> {
+    let mut buf = Vec::new();
+    std::iter::from_fn(|| endpoint.poll_transmit(now, &mut buf).map(|_| buf.clone())).collect()
+}
+
+fn ask(sender: &mut Endpoint, now: Instant, ranges: &[&[(u16, u16)]]) -> Vec<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut to = Composer::new(0, &mut bytes);
+    to.receiver_report(None);
+    ranges.iter().for_each(|ranges| to.missing(0, ranges));
+    let route = Route::new(SocketId(1), RECEIVER[1].parse().unwrap());
+    sender.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &bytes });
+    sent(sender, now)
+}
+
+#[test]
+fn one_datagram_asks_for_4096_packets_at_most() {
+    let (mut sender, _) = sender_of(1);
+    ask(&mut sender, Instant::from_millis(1000), &[&[(0, u16::MAX)][..]; 40]);
+    assert_eq!(sender.report().unwrap().sent.asked, 4096);
+}
+
+#[test]
+fn copies_that_find_no_room_are_not_counted_and_sent_when_they_are_asked_for_again() {
+    let (mut sender, first) = sender_of(600);
+    let now = Instant::from_millis(1000);
+    let copies = ask(&mut sender, now, &[&[(first, 599)]]).len();
+    assert_eq!((copies, sender.report().unwrap().sent.repeated), (512, 512));
+    let copies = ask(&mut sender, now, &[&[(first, 599)]]).len();
+    assert_eq!((copies, sender.report().unwrap().sent.repeated), (88, 600));
+}
+
+#[test]
+fn who_was_not_heard_lately_is_not_asked_for_what_is_missing() {
+    let mut open = Open::new();
+    let gone: SocketAddr = "192.0.2.1:7".parse().unwrap();
+    for n in 0..400_u64 {
+        let now = Instant::from_millis(10 * n);
+        if n % 5 != 1 {
+            open.stream(now, n as u16);
+        }
+        // Another address of the sender, up to half a second.
+        if n < 50 {
+            let mut bytes = shortest();
+            Composer::new(8, &mut bytes).name(&"x".repeat(200));
+            open.hear(now, 1, gone, &bytes);
+        }
+        if n == 250 {
+            open.asked.clear();
+        }
+    }
+    assert!(open.asked.len() > 20 && !open.asked.contains(&gone.ip()), "{:?}", open.asked);
+}
