@@ -19,6 +19,8 @@ pub enum Event {
     Came(u32),
     /// It has ended; at a sender, its receiver is silent.
     Went(u32),
+    /// It has given way to another one, or its sender began anew: its number.
+    Replaced(u32),
     /// Somebody was not heeded. Each reason is told of once a second at most.
     Refused {
         /// Who it was.
@@ -76,6 +78,10 @@ impl Outbox {
 
     pub(super) fn went(&mut self, stream: u32) {
         self.tell(Event::Went(stream));
+    }
+
+    pub(super) fn replaced(&mut self, stream: u32) {
+        self.tell(Event::Replaced(stream));
     }
 
     pub(super) fn refuse(&mut self, now: Instant, peer: SocketAddr, why: Refusal) {

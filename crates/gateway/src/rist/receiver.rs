@@ -221,7 +221,7 @@ impl Rest {
         }
         let is_over = |flow: &mut Flow| flow.source != source || (!again && flow.began_anew(now, header.sequence));
         if let Some(other) = self.flow.take_if(is_over) {
-            out.went(other.id);
+            out.replaced(other.id);
         }
         let Self { flow, flows, options, .. } = self;
         let flow = flow.get_or_insert_with(|| {

@@ -172,7 +172,7 @@ fn a_sender_that_begins_anew_is_followed_and_is_another_stream() {
     pair.run(ms(3000));
     assert!(pair.got.len() > before + 1500, "{} of 3000", pair.got.len() - before);
     let refused = pair.events[1].iter().any(|it| matches!(it, Event::Refused { why: Refusal::Busy, .. }));
-    assert!(refused && pair.events[1].ends_with(&[Event::Went(1), Event::Came(2)]), "{:?}", pair.events[1]);
+    assert!(refused && pair.events[1].ends_with(&[Event::Replaced(1), Event::Came(2)]), "{:?}", pair.events[1]);
     // Silence ends it.
     let quiet = Endpoint::receiver(now, options(300), Rng::from_seed(1));
     pair.net.with(pair.nodes[0], |endpoint, _| *endpoint = quiet);
