@@ -24,7 +24,7 @@ pub(super) enum Reader {
     /// One that does, and so is read only when the driver says that something is there: a terminal, a
     /// device.
     Slow(File),
-    Udp(UdpInput),
+    Udp(Box<UdpInput>),
     Rtp(Box<RtpInput>),
     Neighbour(Box<Neighbour>),
 }
@@ -57,7 +57,7 @@ impl Reader {
                 Ok(if is_file { Self::File(file) } else { Self::pipe(file) })
             }
             values::Input::Udp(address) if address.rtp => RtpInput::open(address).map(Box::new).map(Self::Rtp),
-            values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
+            values::Input::Udp(address) => UdpInput::open(address).map(Box::new).map(Self::Udp),
             values::Input::Neighbour(neighbour) => {
                 Neighbour::open(neighbour, Role::Source, now).map(Box::new).map(Self::Neighbour)
             }
