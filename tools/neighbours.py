@@ -8,7 +8,7 @@
 A case is a program of others that sends to `braidcast receive`, or fetches what it hands on, by itself (plain), with a
 secret (encrypted), killed and started again half of the time through (reconnect), over a network that loses 2 % in
 each direction and takes 20 ms (loss), and for a minute (soak). It passes if the frames that were played come out, less
-a second at each beginning. Results are kept in target/neighbours, so that `run` can be done in parts.
+two seconds at each beginning. Results are kept in target/neighbours, so that `run` can be done in parts.
 """
 import argparse
 import concurrent.futures

@@ -242,7 +242,7 @@ fn read_rist(at: &str, options: &str) -> Result<Neighbour, String> {
         return Err(format!(
             "{neighbour}: RIST's simple profile takes an even port and the one behind it: write {}, or profile=main, \
              which needs one port",
-            port.saturating_sub(1).max(5000)
+            if *port > 1 { port - 1 } else { 5000 }
         ));
     }
     Ok(neighbour)
@@ -387,6 +387,9 @@ mod tests {
         assert_eq!(good("rist://studio:5001?profile=main").to_string(), "rist://studio:5001");
         assert!(good("rist://:5000").is_simple_rist());
         assert_eq!(good("rist://@192.0.2.1:5000").at, Whereabouts::Listen(Some("192.0.2.1".parse().unwrap()), 5000));
+        for (port, even) in [(4001, "write 4000,"), (1, "write 5000,"), (65535, "write 65534,")] {
+            assert!(wrong(&format!("rist://:{port}")).contains(even));
+        }
         assert!(wrong("rist://:5001").contains("even port") && wrong("rist://:5001").contains("profile=main"));
         assert!(wrong("rist://:5000?profile=simple&secret=hunter2").contains("no encryption"));
         assert!(wrong("rist://:5000?aes-type=192").contains("128 or 256"));

@@ -73,11 +73,13 @@ impl Clock {
     }
 
     /// The sender's clock showed `timestamp` in a packet that came at `now`, a round trip being `rtt`: clocks drift
-    /// (§4.7).
-    pub(crate) fn sample(&mut self, now: Instant, timestamp: u32, rtt: Duration) {
+    /// (§4.7). If nobody knows the round trip, a longer delay is taken for drift.
+    pub(crate) fn sample(&mut self, now: Instant, timestamp: u32, rtt: Option<Duration>) {
         // A longer delay is no drift; half of the round trip is taken to be the one-way delay.
-        let first = *self.first_rtt.get_or_insert(rtt);
-        let longer = (micros_of(rtt) - micros_of(first)) / 2;
+        let longer = rtt.map_or(0, |rtt| {
+            let first = *self.first_rtt.get_or_insert(rtt);
+            (micros_of(rtt) - micros_of(first)) / 2
+        });
         let drift = micros(now) - self.map(timestamp) - longer;
         if drift.abs() > AHEAD {
             return;
@@ -139,12 +141,12 @@ mod tests {
         for n in 1..=1000_u32 {
             let now = Instant::from_millis(1003 + u64::from(n) * 10);
             clock.due(now, n * 10_000, true);
-            clock.sample(now, n * 10_000, RTT);
+            clock.sample(now, n * 10_000, Some(RTT));
         }
         assert_eq!(clock.due(Instant::from_millis(11_003), 10_000_000, true), Instant::from_millis(11_003) + LATENCY);
         for n in 1001..=2000_u32 {
             let now = Instant::from_millis(1013 + u64::from(n) * 10);
-            clock.sample(now, n * 10_000, 2 * RTT);
+            clock.sample(now, n * 10_000, Some(2 * RTT));
         }
         assert_eq!(clock.due(Instant::from_millis(21_003), 20_000_000, true), Instant::from_millis(21_003) + LATENCY);
     }

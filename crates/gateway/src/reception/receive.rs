@@ -311,9 +311,9 @@ impl<const BITS: u32> Receive<BITS> {
         self.ask_at = next;
     }
 
-    /// The sender's clock showed `timestamp` in a packet that came at `now`.
-    pub(crate) fn sample_clock(&mut self, now: Instant, timestamp: u32, rtt: &Rtt) {
-        self.clock.sample(now, timestamp, rtt.smoothed);
+    /// The sender's clock showed `timestamp` in a packet that came at `now`. `rtt`: the round trip, if it is known.
+    pub(crate) fn sample_clock(&mut self, now: Instant, timestamp: u32, rtt: Option<&Rtt>) {
+        self.clock.sample(now, timestamp, rtt.map(|rtt| rtt.smoothed));
     }
 
     /// How long a packet may be overtaken before it is asked for.

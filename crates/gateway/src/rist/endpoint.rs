@@ -19,6 +19,8 @@ pub enum Event {
     Came(u32),
     /// It has ended; at a sender, its receiver is silent.
     Went(u32),
+    /// It has given way to another one, or its sender began anew: its number.
+    Replaced(u32),
     /// Somebody was not heeded. Each reason is told of once a second at most.
     Refused {
         /// Who it was.
@@ -78,6 +80,10 @@ impl Outbox {
         self.tell(Event::Went(stream));
     }
 
+    pub(super) fn replaced(&mut self, stream: u32) {
+        self.tell(Event::Replaced(stream));
+    }
+
     pub(super) fn refuse(&mut self, now: Instant, peer: SocketAddr, why: Refusal) {
         self.refused.retain(|(_, at)| now.since(*at) < REFUSALS);
         if self.refused.iter().all(|(told, _)| *told != why) {
@@ -86,9 +92,13 @@ impl Outbox {
         }
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.datagrams.len() >= WAITING
+    }
+
     /// A buffer for a datagram; none if as many wait as may.
     pub(super) fn buffer(&mut self) -> Option<Vec<u8>> {
-        (self.datagrams.len() < WAITING).then(|| self.spare.pop().unwrap_or_default())
+        (!self.is_full()).then(|| self.spare.pop().unwrap_or_default())
     }
 
     pub(super) fn send(&mut self, route: Route, datagram: Vec<u8>) {
@@ -114,7 +124,7 @@ enum Side {
 /// One end of RIST.
 ///
 /// Socket 0 has the simple profile's RTP and all of the main profile. Socket 1, on the port behind it, has the simple
-/// profile's RTCP; without it only the main profile is heard.
+/// profile's RTCP; without it that profile's streams come, and what they lose is not repaired.
 pub struct Endpoint {
     side: Side,
     out: Outbox,

@@ -1,7 +1,7 @@
 //! The receiving end: one stream at a time, whoever sends it and over how many addresses.
 
 use super::endpoint::{Outbox, Report};
-use super::tunnel::{Opened, Refusal, Shape, Tunnel};
+use super::tunnel::{OVERHEAD, Opened, Refusal, Shape, Tunnel};
 use super::wire::nulls;
 use super::wire::rtcp::{Block, Composer, Item, Items};
 use super::{AGAIN, ECHOES, LONGEST_ECHO, NAME, Options, Profile, REPORTS, stamp};
@@ -10,12 +10,16 @@ use crate::rtp::Packet;
 use crate::srt::Sent;
 use braidcast_core::{Datagram, Instant, Rng, Route, Unwrapper};
 use core::time::Duration;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Addresses that reports go to.
 const PEERS: usize = 16;
 /// A sender that is silent for this long makes room for another one: it is most likely the same one that came back.
 const SILENT: Duration = Duration::from_secs(1);
+/// Bytes that may be sent to an address for each that came from it, as with [`Route::longest_answer`].
+const FACTOR: usize = 3;
+/// What may be sent to an address at once: a second of requests.
+const MOST_CREDIT: usize = 1 << 16;
 /// Time between samples of the sender's clock.
 const SAMPLES: Duration = Duration::from_millis(10);
 /// The longest payload: an IP packet of 1500 bytes.
@@ -30,6 +34,20 @@ struct Peer {
     shape: Option<Shape>,
     source: u32,
     heard: Instant,
+}
+
+impl Peer {
+    /// Bytes of the tunnel in front of what is sent to it.
+    fn overhead(&self) -> usize {
+        self.shape.map_or(0, |_| OVERHEAD)
+    }
+}
+
+/// Bytes that may still be sent to an address. Whoever sends in the name of a victim has little sent there, over
+/// whatever ports and peers: the IP address alone counts.
+struct Credit {
+    ip: IpAddr,
+    left: usize,
 }
 
 /// A stream that comes in.
@@ -69,6 +87,8 @@ struct Rest {
     /// Our source. It is not the sender's, as it is with librist: GStreamer takes that for a collision.
     own: u32,
     peers: Vec<Peer>,
+    /// Of each address of these.
+    credits: Vec<Credit>,
     flow: Option<Flow>,
     flows: u32,
     ticked: Instant,
@@ -80,7 +100,16 @@ impl Receiver {
         let tunnel = Tunnel::new(options.secret.clone(), options.key_length, rng.fork());
         let options = Options { buffer: options.buffer.clamp(16, 1 << 15), ..options };
         let own = rng.u32() & !AGAIN;
-        let rest = Rest { options, own, peers: Vec::new(), flow: None, flows: 0, ticked: now, undecrypted: 0 };
+        let rest = Rest {
+            options,
+            own,
+            peers: Vec::new(),
+            credits: Vec::new(),
+            flow: None,
+            flows: 0,
+            ticked: now,
+            undecrypted: 0,
+        };
         Self { tunnel, rest }
     }
 
@@ -94,7 +123,7 @@ impl Receiver {
             } else if route.socket.0 == 1 {
                 rest.hear(now, route, None, bytes, tunnel, out);
             } else {
-                rest.take(now, route.remote, None, bytes, out);
+                rest.take(now, route, None, bytes, out);
             }
             return;
         }
@@ -113,7 +142,7 @@ impl Receiver {
             let payload = payload.to_vec();
             rest.hear(now, route, Some(shape), &payload, tunnel, out);
         } else {
-            rest.take(now, route.remote, Some(shape), payload, out);
+            rest.take(now, route, Some(shape), payload, out);
         }
     }
 
@@ -121,6 +150,7 @@ impl Receiver {
         let Self { tunnel, rest } = self;
         rest.ticked = now;
         rest.peers.retain(|peer| now.since(peer.heard) < rest.options.idle);
+        rest.credits.retain(|credit| rest.peers.iter().any(|peer| peer.route.remote.ip() == credit.ip));
         if let Some(flow) =
             rest.flow.take_if(|flow| now.since(flow.heard) >= rest.options.idle && flow.rx.waiting() == 0)
         {
@@ -173,7 +203,8 @@ impl Receiver {
 
 impl Rest {
     /// Takes RTP.
-    fn take(&mut self, now: Instant, remote: SocketAddr, shape: Option<Shape>, bytes: &[u8], out: &mut Outbox) {
+    fn take(&mut self, now: Instant, route: Route, shape: Option<Shape>, bytes: &[u8], out: &mut Outbox) {
+        let remote = route.remote;
         let Some(Packet { header, payload }) = Packet::parse(bytes) else { return };
         let (source, again) = (header.source & !AGAIN, header.source & AGAIN == AGAIN);
         if self.is_busy_with_another(now, source) {
@@ -190,7 +221,7 @@ impl Rest {
         }
         let is_over = |flow: &mut Flow| flow.source != source || (!again && flow.began_anew(now, header.sequence));
         if let Some(other) = self.flow.take_if(is_over) {
-            out.went(other.id);
+            out.replaced(other.id);
         }
         let Self { flow, flows, options, .. } = self;
         let flow = flow.get_or_insert_with(|| {
@@ -199,6 +230,7 @@ impl Rest {
             Flow::new(now, *flows, source, remote, (header.sequence, header.timestamp), options)
         });
         flow.heard = now;
+        earn(&mut self.credits, route, bytes.len());
         (flow.profile, flow.key_bytes) = match shape {
             None => (Profile::Simple, 0),
             Some(shape) => (Profile::Main, shape.key.map_or(0, |length| length.bytes())),
@@ -215,9 +247,10 @@ impl Rest {
         }
         let timestamp = flow.micros(header.timestamp, again);
         flow.rx.take(now, header.sequence.into(), timestamp, again, buffer);
-        if !again && flow.is_measured && now.since(flow.sampled) >= SAMPLES {
+        if !again && now.since(flow.sampled) >= SAMPLES {
             flow.sampled = now;
-            flow.rx.sample_clock(now, timestamp, &flow.rtt);
+            // Some senders answer no question for the round trip.
+            flow.rx.sample_clock(now, timestamp, Some(&flow.rtt).filter(|_| flow.is_measured));
         }
     }
 
@@ -237,7 +270,7 @@ impl Rest {
         tunnel: &mut Tunnel,
         out: &mut Outbox,
     ) {
-        let (mut source, mut echo, mut name) = (None, None, None);
+        let (mut source, mut echo, mut name, mut echoed) = (None, None, None, None);
         for item in Items::new(bytes) {
             match item {
                 Item::SenderReport { source: of, ntp } => {
@@ -249,7 +282,7 @@ impl Rest {
                 Item::ReceiverReport { source: of } => source = source.or(Some(of & !AGAIN)),
                 Item::Name { name: bytes, .. } => name = Some(bytes),
                 Item::EchoRequest { source, stamp } => echo = Some((source, stamp)),
-                Item::EchoAnswer { stamp, delay } => self.echoed(now, stamp, delay),
+                Item::EchoAnswer { stamp, delay } => echoed = Some((stamp, delay)),
                 Item::Missing(_) | Item::Other(_) => {}
             }
         }
@@ -260,9 +293,13 @@ impl Rest {
             return;
         }
         self.remember(now, route, shape, source);
+        earn(&mut self.credits, route, bytes.len());
         let mut is_ours = false;
         if let Some(flow) = self.flow.as_mut().filter(|flow| flow.source == source) {
             is_ours = true;
+            if let Some((stamp, delay)) = echoed {
+                flow.echoed(now, stamp, delay);
+            }
             if let Some(name) = name {
                 flow.name = String::from_utf8_lossy(name).chars().take(NAME_KEPT).collect();
             }
@@ -278,18 +315,8 @@ impl Rest {
         if let Some((source, stamp)) = echo {
             to.echo_answer(source, stamp);
         }
-        if answer.len() <= route.longest_answer(bytes.len()) {
+        if answer.len() <= route.longest_answer(bytes.len()) && spend(&mut self.credits, route, answer.len()) {
             out.send_sealed(route, shape, &answer, tunnel);
-        }
-    }
-
-    fn echoed(&mut self, now: Instant, stamp: u64, delay: Duration) {
-        let (asked, now) = (stamp, super::stamp(now));
-        let passed = Duration::from_nanos(((u128::from(now.wrapping_sub(asked)) * 1_000_000_000) >> 32) as u64);
-        let Some(flow) = &mut self.flow else { return };
-        if passed < LONGEST_ECHO && delay <= passed {
-            flow.rtt.sample(passed - delay);
-            flow.is_measured = true;
         }
     }
 
@@ -303,7 +330,14 @@ impl Rest {
             let stream = self.flow.as_ref().map(|flow| flow.source);
             let others = self.peers.iter().enumerate().filter(|(_, peer)| Some(peer.source) != stream);
             let Some((at, _)) = others.min_by_key(|(_, peer)| peer.heard) else { return };
-            self.peers.remove(at);
+            let gone = self.peers.remove(at).route.remote.ip();
+            if self.peers.iter().all(|peer| peer.route.remote.ip() != gone) {
+                self.credits.retain(|credit| credit.ip != gone);
+            }
+        }
+        let ip = route.remote.ip();
+        if self.credits.iter().all(|credit| credit.ip != ip) {
+            self.credits.push(Credit { ip, left: 0 });
         }
         self.peers.push(Peer { route, shape, source, heard: now });
     }
@@ -311,8 +345,11 @@ impl Rest {
     /// Asks for what is missing.
     fn ask(&mut self, now: Instant, tunnel: &mut Tunnel, out: &mut Outbox) {
         let own = self.own;
-        let Self { flow: Some(flow), peers, .. } = self else { return };
-        let peers: Vec<_> = peers.iter().filter(|peer| peer.source == flow.source).collect();
+        let Self { flow: Some(flow), peers, credits, .. } = self else { return };
+        let peers = peers.iter().filter(|peer| peer.source == flow.source);
+        let newest = peers.clone().map(|peer| peer.heard).max().unwrap_or(now);
+        // An address that is gone is not asked in its turn.
+        let peers: Vec<_> = peers.filter(|peer| newest.since(peer.heard) < SILENT).collect();
         if peers.is_empty() || flow.rx.ask_at().is_none_or(|at| at > now) {
             return;
         }
@@ -328,14 +365,16 @@ impl Rest {
         to.name(NAME);
         to.missing(flow.source, &ranges);
         flow.turn = flow.turn.wrapping_add(1);
-        let peer = peers[flow.turn % peers.len()];
-        out.send_sealed(peer.route, peer.shape, &request, tunnel);
+        let mut turns = (0..peers.len()).map(|n| peers[(flow.turn + n) % peers.len()]);
+        if let Some(peer) = turns.find(|peer| spend(credits, peer.route, request.len() + peer.overhead())) {
+            out.send_sealed(peer.route, peer.shape, &request, tunnel);
+        }
     }
 
     /// Sends reports, and asks for the round trip.
     fn report_on(&mut self, now: Instant, tunnel: &mut Tunnel, out: &mut Outbox) {
         let own = self.own;
-        let Self { flow: Some(flow), peers, .. } = self else { return };
+        let Self { flow: Some(flow), peers, credits, .. } = self else { return };
         if now < flow.report_at {
             return;
         }
@@ -353,9 +392,26 @@ impl Rest {
             to.echo_request(stamp(now));
         }
         for peer in peers.iter().filter(|peer| peer.source == flow.source) {
-            out.send_sealed(peer.route, peer.shape, &report, tunnel);
+            if spend(credits, peer.route, report.len() + peer.overhead()) {
+                out.send_sealed(peer.route, peer.shape, &report, tunnel);
+            }
         }
     }
+}
+
+/// A datagram of `len` bytes came over `route`.
+fn earn(credits: &mut [Credit], route: Route, len: usize) {
+    if let Some(credit) = credits.iter_mut().find(|credit| credit.ip == route.remote.ip()) {
+        credit.left = (credit.left + FACTOR * (len + route.headers())).min(MOST_CREDIT);
+    }
+}
+
+/// Returns `true` if one of `len` bytes may go there; it is counted then.
+fn spend(credits: &mut [Credit], route: Route, len: usize) -> bool {
+    let Some(credit) = credits.iter_mut().find(|credit| credit.ip == route.remote.ip()) else { return false };
+    let left = credit.left.checked_sub(len + route.headers());
+    credit.left = left.unwrap_or(credit.left);
+    left.is_some()
 }
 
 impl Flow {
@@ -407,6 +463,15 @@ impl Flow {
     fn began_anew(&self, now: Instant, sequence: u16) -> bool {
         // Copies of what was played may come late too, but hardly alone for a second.
         self.rx.waiting() == 0 && now.since(self.fresh) >= SILENT && self.rx.is_behind(sequence.into())
+    }
+
+    fn echoed(&mut self, now: Instant, stamp: u64, delay: Duration) {
+        let (asked, now) = (stamp, super::stamp(now));
+        let passed = Duration::from_nanos(((u128::from(now.wrapping_sub(asked)) * 1_000_000_000) >> 32) as u64);
+        if passed < LONGEST_ECHO && delay <= passed {
+            self.rtt.sample(passed - delay);
+            self.is_measured = true;
+        }
     }
 
     fn block(&mut self, now: Instant) -> Block {

@@ -2,7 +2,7 @@
 
 use super::endpoint::{CONTROL, MEDIA, Outbox, Report};
 use super::tunnel::{Opened, Shape, Tunnel};
-use super::wire::rtcp::{Composer, Item, Items};
+use super::wire::rtcp::{self, Composer, Item, Items};
 use super::{AGAIN, ECHOES, LONGEST_ECHO, NAME, Options, Profile, REPORTS, stamp};
 use crate::reception::{Received, Rtt};
 use crate::rtp::{HEADER, Header};
@@ -146,9 +146,15 @@ impl Sender {
             self.connections += 1;
             out.came(self.connections);
         }
+        let mut left = rtcp::MOST;
         for item in Items::new(bytes) {
             match item {
-                Item::Missing(missing) => missing.numbers().for_each(|number| self.repeat(now, number, out)),
+                Item::Missing(missing) => {
+                    for number in missing.numbers().take(left) {
+                        left -= 1;
+                        self.repeat(now, number, out);
+                    }
+                }
                 Item::EchoRequest { source, stamp } => {
                     let mut answer = Vec::new();
                     let mut to = Composer::new(self.source, &mut answer);
@@ -180,7 +186,7 @@ impl Sender {
             return;
         };
         // A copy that is still in flight is not asked for again by who waits a round trip.
-        if kept.copies >= MOST || (kept.copies > 0 && now.since(kept.copied) < wait) {
+        if out.is_full() || kept.copies >= MOST || (kept.copies > 0 && now.since(kept.copied) < wait) {
             return;
         }
         (kept.copies, kept.copied) = (kept.copies + 1, now);

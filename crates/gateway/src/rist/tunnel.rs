@@ -2,6 +2,7 @@
 
 use super::secret::Secret;
 use super::wire::gre::{Content, Header};
+use super::wire::nulls;
 use super::wire::rtcp::Items;
 use crate::block::Block;
 use crate::rtp;
@@ -16,8 +17,14 @@ const FOR_STRANGERS: u32 = 20;
 const FOR_PEERS: u32 = 5;
 /// Nonces whose keys fit nothing, so that they are not derived again.
 const MISFITS: usize = 32;
-/// Keys that fit, of which the first is in use.
+/// How long they are kept: a packet that was changed in flight must not shut out its nonce for good.
+const MISFIT: Duration = Duration::from_secs(1);
+/// Keys that fit, of which the first made sense of a packet last.
 const KEYS: usize = 2;
+/// Packets after which it is certain that a key did not fit by chance.
+const PROVEN: u32 = 8;
+/// Bytes in front of a payload at most: the header with a key and a number, the virtual ports, and VSF's kind.
+pub(super) const OVERHEAD: usize = 20;
 /// Packets that are encrypted with one key; far less than numbers a packet can have.
 const REFRESH: u32 = 1 << 24;
 
@@ -103,6 +110,8 @@ struct Known {
     nonce: u32,
     length: KeyLength,
     block: Block,
+    /// Packets that it made sense of, at most [`PROVEN`].
+    fits: u32,
 }
 
 /// One end of the tunnel.
@@ -111,7 +120,7 @@ pub(super) struct Tunnel {
     /// Of packets that do not say it.
     length: KeyLength,
     known: VecDeque<Known>,
-    misfits: VecDeque<(u32, KeyLength)>,
+    misfits: VecDeque<((u32, KeyLength), Instant)>,
     strangers: Allowance,
     peers: Allowance,
     sealing: Option<Known>,
@@ -158,7 +167,7 @@ impl Tunnel {
             (Some(_), Some(_)) if !header.may_be_media() => return Opened::Nothing,
             (Some(nonce), Some(_)) => {
                 let length = header.key_length(self.length);
-                if !self.decrypt(now, &header, (nonce, length), body, is_peer) {
+                if self.decrypt(now, &header, (nonce, length), body, is_peer).is_none() {
                     return Opened::Refused(Refusal::WrongSecret);
                 }
                 &self.scratch
@@ -175,9 +184,17 @@ impl Tunnel {
         }
     }
 
-    /// Puts what `body` is into the scratch; `false` if no key makes sense of it.
-    fn decrypt(&mut self, now: Instant, header: &Header, key: (u32, KeyLength), body: &[u8], is_peer: bool) -> bool {
-        let Self { scratch, known, .. } = self;
+    /// Puts what `body` is into the scratch; `None` if no key makes sense of it.
+    fn decrypt(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        key: (u32, KeyLength),
+        body: &[u8],
+        is_peer: bool,
+    ) -> Option<()> {
+        let Self { scratch, known, misfits, .. } = self;
+        misfits.retain(|(_, at)| now.since(*at) < MISFIT);
         let mut apply = |block: &Block| {
             scratch.clear();
             scratch.extend_from_slice(body);
@@ -185,27 +202,33 @@ impl Tunnel {
         };
         if let Some(at) = known.iter().position(|known| (known.nonce, known.length) == key) {
             apply(&known[at].block);
-            return true;
+            if fits(header, scratch) {
+                // Keys in use stand in front of those that fitted once, by chance.
+                let mut used = known.remove(at)?;
+                used.fits = (used.fits + 1).min(PROVEN);
+                known.push_front(used);
+            } else if known[at].fits < PROVEN && !is_rtp(header, scratch) {
+                known.remove(at);
+                return None;
+            }
+            return Some(());
         }
         let allowance = if is_peer { &mut self.peers } else { &mut self.strangers };
-        if self.misfits.contains(&key) || !allowance.take(now) {
-            return false;
+        if misfits.iter().any(|(misfit, _)| *misfit == key) || !allowance.take(now) {
+            return None;
         }
-        let Some(block) = self.secret.as_ref().and_then(|secret| secret.key(key.0, key.1)) else { return false };
+        let block = self.secret.as_ref().and_then(|secret| secret.key(key.0, key.1))?;
         apply(&block);
         // A key that makes no sense of it must not take the place of one that does.
-        let fits = match header.content(scratch) {
-            Content::Media { payload, .. } => is_plausible(payload),
-            content => content == Content::KeepAlive,
-        };
-        if fits {
-            known.push_front(Known { nonce: key.0, length: key.1, block });
+        if fits(header, scratch) {
+            known.push_front(Known { nonce: key.0, length: key.1, block, fits: 1 });
             known.truncate(KEYS);
+            Some(())
         } else {
-            self.misfits.push_front(key);
-            self.misfits.truncate(MISFITS);
+            misfits.push_front((key, now));
+            misfits.truncate(MISFITS);
+            None
         }
-        fits
     }
 
     /// Puts `payload` into a packet behind what is in `buf`.
@@ -217,7 +240,7 @@ impl Tunnel {
             if self.sealing.as_ref().filter(fits).is_none() {
                 // A nonce of 0 is no key.
                 let nonce = self.rng.u32().max(1);
-                self.sealing = secret.key(nonce, length).map(|block| Known { nonce, length, block });
+                self.sealing = secret.key(nonce, length).map(|block| Known { nonce, length, block, fits: 0 });
             }
             self.sealing.as_ref()
         });
@@ -232,13 +255,29 @@ impl Tunnel {
     }
 }
 
-/// Returns `true` if this is RTCP, or MPEG-TS in RTP: by chance, one of a million others is.
+/// Returns `true` if a decrypted body makes sense.
+fn fits(header: &Header, body: &[u8]) -> bool {
+    match header.content(body) {
+        Content::Media { payload, .. } => is_plausible(payload),
+        content => content == Content::KeepAlive,
+    }
+}
+
+/// Returns `true` if a decrypted body may be RTP or RTCP of any kind.
+fn is_rtp(header: &Header, body: &[u8]) -> bool {
+    matches!(header.content(body), Content::Media { payload: [first, ..], .. } if first >> 6 == 2)
+}
+
+/// Returns `true` if this is RTCP, or MPEG-TS in RTP, or RTP whose null packets were left out.
+///
+/// Of bodies that no key fits, of whatever length, fewer than one of 200,000 is: one packet of transport stream has to
+/// begin with its 0x47 behind a header whose lengths and payload type are right.
 fn is_plausible(payload: &[u8]) -> bool {
     Items::are_whole(payload)
         || rtp::Packet::parse(payload).is_some_and(|packet| {
-            packet.header.may_be_ts()
-                && packet.payload.len().is_multiple_of(188)
-                && packet.payload.iter().step_by(188).all(|byte| *byte == 0x47)
+            let is_ts = packet.payload.len().is_multiple_of(188)
+                && packet.payload.iter().step_by(188).all(|byte| *byte == 0x47);
+            packet.header.may_be_ts() && is_ts && (!packet.payload.is_empty() || nulls::left_out(payload) != 0)
         })
 }
 
@@ -328,5 +367,82 @@ mod tests {
         sender.seal(shape(1, Some(KeyLength::Aes128)), &rtcp(), &mut good);
         assert!(refusal(&mut keyed, 3, &good).is_some());
         assert!(matches!(keyed.open(Instant::from_millis(3), &good, true), Opened::Media(..)));
+    }
+
+    #[test]
+    fn bodies_that_no_key_fits_are_not_taken_for_media() {
+        let mut rng = Rng::from_seed(1);
+        for version in [1, 2] {
+            let header = Header::of_media(version, Some((1, KeyLength::Aes128)), 0);
+            for n in 0..400_000 {
+                let mut body = [0; 20];
+                let body = &mut body[..4 + n % 17];
+                rng.fill(body);
+                assert!(!fits(&header, body), "{body:02x?}");
+            }
+        }
+        // What is left of a packet whose seven packets were all null.
+        let mut nulls = vec![0; 4];
+        nulls.extend([0x90, 33, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0x52, 0x49, 0, 1, 0x80, 0x7f, 0, 0]);
+        let header = Header::of_media(1, Some((1, KeyLength::Aes128)), 0);
+        assert!(fits(&header, &nulls) && !fits(&header, &nulls[..16]));
+    }
+
+    #[test]
+    fn a_nonce_that_fitted_once_goes_with_its_next_packet_and_no_key_in_use_does() {
+        let mut keyed = tunnel(Some("correct horse"), 2);
+        let mut sender = tunnel(Some("correct horse"), 1);
+        let mut sealed = |payload: &[u8], nonce: u32| {
+            let secret = sender.secret.clone().unwrap();
+            let block = secret.key(nonce, KeyLength::Aes128).unwrap();
+            sender.sealing = Some(Known { nonce, length: KeyLength::Aes128, block, fits: 0 });
+            // A number that is no multiple of those after which the key changes.
+            sender.number = sender.number.max(1);
+            let mut packet = Vec::new();
+            sender.seal(shape(1, Some(KeyLength::Aes128)), payload, &mut packet);
+            packet
+        };
+        let at = Instant::ZERO;
+        for _ in 0..2 * PROVEN {
+            assert!(matches!(keyed.open(at, &sealed(&rtcp(), 7), false), Opened::Media(..)));
+        }
+        for nonce in 8..16 {
+            assert!(matches!(keyed.open(at, &sealed(&rtcp(), nonce), false), Opened::Media(..)));
+            // The key in use stays, whatever others fitted once, and whatever comes in its name.
+            assert!(matches!(keyed.open(at, &sealed(&rtcp(), 7), false), Opened::Media(..)));
+            assert!(matches!(keyed.open(at, &sealed(&[0; 9], 7), false), Opened::Media(..)));
+            assert_eq!(keyed.known.len(), 2);
+            if nonce % 2 == 0 {
+                assert!(matches!(keyed.open(at, &sealed(&[0; 9], nonce), false), Opened::Refused(_)));
+                assert_eq!(keyed.known.len(), 1);
+            }
+        }
+        assert!(keyed.known.iter().any(|known| known.nonce == 7 && known.fits == PROVEN));
+    }
+
+    #[test]
+    fn a_packet_that_was_changed_on_its_way_shuts_out_its_nonce_for_a_second() {
+        let mut keyed = tunnel(Some("correct horse"), 2);
+        let (mut sender, mut good) = (tunnel(Some("correct horse"), 1), Vec::new());
+        sender.seal(shape(1, Some(KeyLength::Aes128)), &rtcp(), &mut good);
+        let mut changed = good.clone();
+        changed.truncate(changed.len() - 1);
+        assert_eq!(refusal(&mut keyed, 0, &changed), Some(Refusal::WrongSecret));
+        assert_eq!(refusal(&mut keyed, 999, &good), Some(Refusal::WrongSecret));
+        assert_eq!(refusal(&mut keyed, 1000, &good), None);
+    }
+
+    /// librist 0.2.12 says in version 2 that it is there, which nonce comes next and how long its buffer is.
+    #[test]
+    fn what_librist_says_beside_media_fits() {
+        for kind in 0x8000..=0x8002_u16 {
+            let header = Header::of_media(2, Some((1, KeyLength::Aes128)), 0);
+            let mut body = vec![0, 0];
+            body.extend(kind.to_be_bytes());
+            body.extend([1, 2, 3, 4]);
+            assert!(fits(&header, &body), "{kind:04x}");
+            body[1] = 1;
+            assert!(!fits(&header, &body));
+        }
     }
 }

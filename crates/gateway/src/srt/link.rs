@@ -263,7 +263,7 @@ impl Link {
         self.awaited.drain(..=at);
         self.confirmed |= control.info == self.ack_number;
         self.rtt.sample(now - sent);
-        self.rx.sample_clock(now, control.timestamp, &self.rtt);
+        self.rx.sample_clock(now, control.timestamp, Some(&self.rtt));
     }
 
     fn handle_keys(&mut self, now: Instant, body: &[u8]) {

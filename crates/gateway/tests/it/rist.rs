@@ -2,6 +2,7 @@
 
 use crate::common::ms;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
+use braidcast_gateway::rist::wire::rtcp::{Composer, Item, Items};
 use braidcast_gateway::rist::{Endpoint, Event, Options, Profile, Refusal, Report, Secret};
 use braidcast_gateway::rtp::Header;
 use braidcast_gateway::srt::KeyLength;
@@ -9,7 +10,8 @@ use braidcast_sim::link::{Jitter, LinkModel, Loss, Reorder, ReorderHow};
 use braidcast_sim::testing::{Seed, seed_from_env};
 use braidcast_sim::{Duplex, LinkId, Network, NodeId};
 use core::time::Duration;
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 const SENDER: [&str; 2] = ["10.0.0.1:1000", "10.0.0.1:1001"];
 const RECEIVER: [&str; 2] = ["10.0.0.2:2000", "10.0.0.2:2001"];
@@ -170,7 +172,7 @@ fn a_sender_that_begins_anew_is_followed_and_is_another_stream() {
     pair.run(ms(3000));
     assert!(pair.got.len() > before + 1500, "{} of 3000", pair.got.len() - before);
     let refused = pair.events[1].iter().any(|it| matches!(it, Event::Refused { why: Refusal::Busy, .. }));
-    assert!(refused && pair.events[1].ends_with(&[Event::Went(1), Event::Came(2)]), "{:?}", pair.events[1]);
+    assert!(refused && pair.events[1].ends_with(&[Event::Replaced(1), Event::Came(2)]), "{:?}", pair.events[1]);
     // Silence ends it.
     let quiet = Endpoint::receiver(now, options(300), Rng::from_seed(1));
     pair.net.with(pair.nodes[0], |endpoint, _| *endpoint = quiet);
@@ -260,4 +262,222 @@ fn numbers_that_begin_anew_are_another_stream_and_late_copies_are_not() {
     // The same source, and other numbers.
     let after = (0..300).map(|n| send(&mut receiver, 2000 + n * 10, 20_000 + n as u16)).max();
     assert!(after.unwrap() > before.unwrap() + 150 && receiver.report().unwrap().stream == 2);
+}
+
+/// A receiver without a secret, a stream that has source 8, and what is counted of each address.
+struct Open {
+    receiver: Endpoint,
+    came: BTreeMap<IpAddr, usize>,
+    sent: BTreeMap<IpAddr, usize>,
+    /// Who was asked for missing packets, once for each request.
+    asked: Vec<IpAddr>,
+}
+
+impl Open {
+    fn new() -> Self {
+        let receiver = Endpoint::receiver(Instant::ZERO, options(1000), Rng::from_seed(1));
+        Self { receiver, came: BTreeMap::new(), sent: BTreeMap::new(), asked: Vec::new() }
+    }
+
+    fn hear(&mut self, now: Instant, socket: u16, from: SocketAddr, bytes: &[u8]) {
+        let route = Route::new(SocketId(socket), from);
+        *self.came.entry(from.ip()).or_default() += bytes.len() + 28;
+        self.receiver.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: bytes });
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Instant) {
+        let mut buf = Vec::new();
+        self.receiver.handle_timeout(now);
+        while self.receiver.deliver(now, &mut buf).is_some() {}
+        while let Some(transmit) = self.receiver.poll_transmit(now, &mut buf) {
+            let to = transmit.route.remote.ip();
+            *self.sent.entry(to).or_default() += buf.len() + 28;
+            self.asked.extend(Items::new(&buf).any(|item| matches!(item, Item::Missing(_))).then_some(to));
+        }
+    }
+
+    /// The stream's packet of this number, and its sender's report.
+    fn stream(&mut self, now: Instant, sequence: u16) {
+        let from: [SocketAddr; 2] = SENDER.map(|addr| addr.parse().unwrap());
+        let mut packet = Vec::new();
+        Header::of_ts(sequence, (now.as_micros() * 9 / 100) as u32, 8).write(&mut packet);
+        packet.extend([0x47; 188]);
+        self.hear(now, 0, from[0], &packet);
+        if sequence.is_multiple_of(10) {
+            let mut report = Vec::new();
+            Composer::new(8, &mut report).sender_report(0, 0, 0, 0);
+            self.hear(now, 1, from[1], &report);
+        }
+    }
+}
+
+/// The shortest RTCP with the stream's source.
+fn shortest() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Composer::new(8, &mut bytes).receiver_report(None);
+    bytes
+}
+
+#[test]
+fn nobody_has_more_than_three_times_the_bytes_sent_to_an_address_that_is_not_theirs() {
+    let mut open = Open::new();
+    let start = |n: u64| Instant::from_millis(10 * n);
+    for n in 0..3000_u64 {
+        // Every fifth is lost, and never comes.
+        if n % 5 != 0 || n % 10 == 0 {
+            open.stream(start(n), n as u16);
+        }
+        // In the names of 500 addresses, over some ports of each; one of them has RTP in its name too.
+        let from = SocketAddr::from(([192, 0, 2 + (n % 500 / 250) as u8, (n % 250) as u8], 7 + (n / 500) as u16 % 3));
+        open.hear(start(n), 1, from, &shortest());
+        let remotes = open.receiver.report().unwrap().remotes.len();
+        assert!(remotes <= 16, "{remotes}");
+    }
+    for (ip, sent) in &open.sent {
+        assert!(*sent <= 3 * open.came[ip], "{sent} bytes to {ip} for {}", open.came[ip]);
+    }
+    let sender: IpAddr = SENDER[0].parse::<SocketAddr>().unwrap().ip();
+    let asked = open.asked.iter().filter(|ip| **ip == sender).count();
+    assert!(asked * 2 > open.asked.len() && asked > 250, "{asked} of {}", open.asked.len());
+}
+
+#[test]
+fn one_victim_gets_no_reports_for_a_word_in_its_name() {
+    let mut open = Open::new();
+    let victim: SocketAddr = "192.0.2.1:7".parse().unwrap();
+    for n in 0..400_u64 {
+        // Two of three are lost.
+        if n % 3 == 0 {
+            open.stream(Instant::from_millis(10 * n), n as u16);
+        }
+        if n == 50 {
+            open.hear(Instant::from_millis(500), 1, victim, &shortest());
+        }
+        open.drain(Instant::from_millis(10 * n + 5));
+    }
+    let (came, sent) = (open.came[&victim.ip()], open.sent.get(&victim.ip()).copied().unwrap_or(0));
+    assert!(sent <= 3 * came, "{sent} bytes for {came}");
+}
+
+#[test]
+fn a_clock_is_followed_although_nobody_tells_the_round_trip() {
+    let mut receiver = Endpoint::receiver(Instant::ZERO, options(200), Rng::from_seed(1));
+    let mut buf = Vec::new();
+    for n in 0..10_000_u64 {
+        // The sender's clock is late by one in a thousand: 100 ms in all.
+        let (at, timestamp) = (n * 10, (n * 10 * 90 * 999 / 1000) as u32);
+        let mut packet = Vec::new();
+        Header::of_ts(n as u16, timestamp, 8).write(&mut packet);
+        packet.extend([0x47; 188]);
+        let (now, route) = (Instant::from_millis(at), Route::new(SocketId(0), SENDER[0].parse().unwrap()));
+        receiver.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &packet });
+        receiver.handle_timeout(now);
+        while receiver.deliver(now, &mut buf).is_some() {}
+    }
+    assert_eq!(receiver.report().unwrap().received.skipped, 0);
+    let held = held_by(&mut receiver, Instant::from_millis(99_990));
+    assert!((ms(180)..=ms(210)).contains(&held), "{held:?}");
+}
+
+/// How long after `now` the last payload is due.
+fn held_by(receiver: &mut Endpoint, now: Instant) -> Duration {
+    let mut buf = Vec::new();
+    let later = now + Duration::from_secs(1);
+    let due = std::iter::from_fn(|| receiver.deliver(later, &mut buf)).last().expect("a payload").1;
+    due.since(now)
+}
+
+#[test]
+fn only_the_stream_s_sender_says_what_the_round_trip_is() {
+    let mut open = Open::new();
+    let now = Instant::from_millis(20_000);
+    open.stream(now, 0);
+    let answer = |source: u32, ago: Duration| {
+        let mut bytes = Vec::new();
+        let asked = now.as_nanos() - ago.as_nanos() as u64;
+        let stamp = ((u128::from(asked) << 32) / 1_000_000_000) as u64;
+        let mut to = Composer::new(source, &mut bytes);
+        if source != 0 {
+            to.receiver_report(None);
+        }
+        to.echo_answer(source, stamp);
+        bytes
+    };
+    let rtt = |open: &Open| open.receiver.report().unwrap().rtt;
+    let stranger: SocketAddr = "192.0.2.1:7".parse().unwrap();
+    for source in [0, 10] {
+        open.hear(now, 1, stranger, &answer(source, ms(5000)));
+        assert_eq!(rtt(&open), ms(100));
+    }
+    open.hear(now, 1, SENDER[1].parse().unwrap(), &answer(8, ms(40)));
+    assert!(rtt(&open).abs_diff(ms(40)) < ms(1), "{:?}", rtt(&open));
+}
+
+/// A sender of the simple profile that has sent as many packets, and the number of the first.
+fn sender_of(packets: u16) -> (Endpoint, u16) {
+    let now = Instant::from_millis(1000);
+    let mut sender = Endpoint::sender(now, RECEIVER[0].parse().unwrap(), options(1000), Rng::from_seed(1));
+    let mut first = None;
+    for _ in 0..packets {
+        sender.push(now, &[0x47; 188]);
+        for packet in sent(&mut sender, now) {
+            first.get_or_insert(u16::from_be_bytes([packet[2], packet[3]]));
+        }
+    }
+    (sender, first.unwrap())
+}
+
+fn sent(endpoint: &mut Endpoint, now: Instant) -> Vec<Vec<u8>> {
+    let mut buf = Vec::new();
+    std::iter::from_fn(|| endpoint.poll_transmit(now, &mut buf).map(|_| buf.clone())).collect()
+}
+
+fn ask(sender: &mut Endpoint, now: Instant, ranges: &[&[(u16, u16)]]) -> Vec<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut to = Composer::new(0, &mut bytes);
+    to.receiver_report(None);
+    ranges.iter().for_each(|ranges| to.missing(0, ranges));
+    let route = Route::new(SocketId(1), RECEIVER[1].parse().unwrap());
+    sender.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &bytes });
+    sent(sender, now)
+}
+
+#[test]
+fn one_datagram_asks_for_4096_packets_at_most() {
+    let (mut sender, _) = sender_of(1);
+    ask(&mut sender, Instant::from_millis(1000), &[&[(0, u16::MAX)][..]; 40]);
+    assert_eq!(sender.report().unwrap().sent.asked, 4096);
+}
+
+#[test]
+fn copies_that_find_no_room_are_not_counted_and_sent_when_they_are_asked_for_again() {
+    let (mut sender, first) = sender_of(600);
+    let now = Instant::from_millis(1000);
+    let copies = ask(&mut sender, now, &[&[(first, 599)]]).len();
+    assert_eq!((copies, sender.report().unwrap().sent.repeated), (512, 512));
+    let copies = ask(&mut sender, now, &[&[(first, 599)]]).len();
+    assert_eq!((copies, sender.report().unwrap().sent.repeated), (88, 600));
+}
+
+#[test]
+fn who_was_not_heard_lately_is_not_asked_for_what_is_missing() {
+    let mut open = Open::new();
+    let gone: SocketAddr = "192.0.2.1:7".parse().unwrap();
+    for n in 0..400_u64 {
+        let now = Instant::from_millis(10 * n);
+        if n % 5 != 1 {
+            open.stream(now, n as u16);
+        }
+        // Another address of the sender, up to half a second.
+        if n < 50 {
+            let mut bytes = shortest();
+            Composer::new(8, &mut bytes).name(&"x".repeat(200));
+            open.hear(now, 1, gone, &bytes);
+        }
+        if n == 250 {
+            open.asked.clear();
+        }
+    }
+    assert!(open.asked.len() > 20 && !open.asked.contains(&gone.ip()), "{:?}", open.asked);
 }

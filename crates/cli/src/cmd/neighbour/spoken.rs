@@ -80,6 +80,7 @@ impl Spoken {
             Self::Rist { machine, .. } => machine.poll_event().map(|event| match event {
                 rist::Event::Came(stream) => Event::Connected(ConnectionId(stream)),
                 rist::Event::Went(stream) => Event::Ended(ConnectionId(stream), Ended::Silent),
+                rist::Event::Replaced(stream) => Event::Ended(ConnectionId(stream), Ended::Replaced),
                 rist::Event::Refused { peer, why } => Event::Refused { peer, why: why.to_string(), stream_id: None },
             }),
         }

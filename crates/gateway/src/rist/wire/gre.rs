@@ -39,7 +39,7 @@ pub enum Content<'a> {
         /// What would be in a UDP datagram.
         payload: &'a [u8],
     },
-    /// Nothing but that the other end is there.
+    /// The other end is there; what it says of its next nonce and its buffers is not read.
     KeepAlive,
     /// The other end wants a name and a password (EAP).
     Login,
@@ -125,7 +125,8 @@ impl Header {
             VSF if r.u16()? != 0 => return Ok(Content::Other),
             VSF => match r.u16()? {
                 0 => REDUCED,
-                0x8000 => KEEP_ALIVE,
+                // It is there, its next nonce, its buffers (librist): nothing else of these is heeded.
+                0x8000..=0x8002 => KEEP_ALIVE,
                 _ => return Ok(Content::Other),
             },
             protocol => protocol,

@@ -17,8 +17,8 @@ const ECHO_REQUEST: u8 = 2;
 const ECHO_ANSWER: u8 = 3;
 /// The format of feedback that is a generic NACK (RFC 4585 §6.2.1).
 const GENERIC_NACK: u8 = 1;
-/// Numbers that one packet can ask for: what asks for more is a mistake or an attack.
-const MOST: usize = 4096;
+/// Numbers that one datagram can ask for: what asks for more is a mistake or an attack.
+pub(crate) const MOST: usize = 4096;
 /// Longest name in bytes (RFC 3550 §6.5).
 const NAME: usize = 255;
 
