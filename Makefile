@@ -378,6 +378,7 @@ more-border:
 more-neighbours:
 	cargo build --locked --quiet --package braidcast-cli
 	@tools/steps.py 1200 tools/neighbours.py run
+	tools/neighbours.py write
 more-fuzz:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory fuzz FUZZ_TIME=25
 more-encode:

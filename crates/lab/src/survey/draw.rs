@@ -38,7 +38,7 @@ pub(super) const NAMES: [&str; 8] = ["first", "second", "third", "fourth", "fift
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Without {
-    /// They lose nothing, in either direction.
+    /// They lose nothing.
     Loss,
     /// Each has its mean rate all the time, and no outages.
     Changes,
