@@ -335,7 +335,11 @@ impl World {
     fn again(&mut self, input: &mut Unstructured<'_>, who: usize, n: usize) -> Result<()> {
         let Some(bytes) = self.members[who].last.again(input, n)? else { return Ok(()) };
         let elsewhere = self.strangers.last().filter(|_| n & 32 != 0).map(|it| it.address);
+        let lost = self.members.iter().map(|it| it.lost).collect::<Vec<_>>();
         self.deliver(elsewhere.unwrap_or(self.members[who].address), &bytes);
+        self.read();
+        // What was lost and somebody else brings is acknowledged too late to end the back-off of its sender.
+        self.members.iter_mut().zip(lost).for_each(|(it, lost)| it.lost = lost);
         Ok(())
     }
 }
