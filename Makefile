@@ -405,9 +405,9 @@ more-miri:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory miri
 more-formal:
 	@tools/steps.py 1200 $(MAKE) --no-print-directory formal
-# A keyed stream for ten minutes of simulation under all attacks at once.
+# A keyed stream and a keyed flow of datagrams for ten minutes of simulation under all attacks at once.
 more-siege:
-	@SIEGE_SECONDS=600 tools/steps.py 1200 cargo test --locked --release --quiet -p braidcast-session --test it besieged:: -- --nocapture
+	@SIEGE_SECONDS=600 tools/steps.py 1200 cargo test --locked --release --quiet -p braidcast-session -p braidcast-dccp --test it siege -- --nocapture
 # Loads that the first link carries, and loads for which all links are needed; two links and three.
 # No scheduler here has the rule of a peer: SRTLA and others are measured as programs (make field).
 survey: BESIDE := $(foreach name,ecf daps by-rate lowest-delay redundant,--beside scheduler=$(name))

@@ -9,6 +9,7 @@
 //! there. There are no more strangers than they have places. When they are gone, members still send, and one more
 //! gets in.
 
+use crate::many::{Accounts, ENDLESS, Last, MEMBERS, member_at, stranger_at, tick};
 use arbitrary::{Result, Unstructured};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Strangers, Writer};
 use braidcast_dccp::wire::{Builder, Checksum, Header, Kind, Packet, Reset, ResetCode, ServiceCode, option};
@@ -16,20 +17,17 @@ use braidcast_dccp::{ConnectionId, Endpoint, Event, Options, SecurityOptions, Se
 use braidcast_secure::Suite;
 use braidcast_secure::known::Known;
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Who is there from the beginning.
-const MEMBERS: usize = 3;
-/// Datagrams at one instant, after which a loop counts as endless.
-const ENDLESS: usize = 20_000;
+/// Packets of a member's that get lost with no message in between that arrives. Each may take a timeout, and these
+/// double (RFC 4341 §5): a network that loses all is none after which a flow goes on within seconds.
+const MOST_LOST: u8 = 3;
 const PORT: u16 = 7;
 const SERVICE: ServiceCode = ServiceCode(1);
 const SERVER: Route =
     Route::new(SocketId(0), SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 6511)));
-/// Bytes of an IPv4 header and of UDP's.
-const HEADERS: usize = 28;
 const NUMBERS: u64 = (1 << 48) - 1;
 
 struct Member {
@@ -43,10 +41,10 @@ struct Member {
     /// Numbers of the last packets to the server, and to the member.
     numbers: [u64; 2],
     port: u16,
-    /// What it sent last.
-    last: VecDeque<Vec<u8>>,
-    /// Packets to the server that get lost.
+    last: Last,
+    /// Packets to the server that get lost, and that were lost since a message of its arrived.
     to_lose: u8,
+    lost: u8,
 }
 
 struct Stranger {
@@ -60,20 +58,12 @@ struct Stranger {
     answered: bool,
 }
 
-/// Bytes of IP packets from an address and to it, as long as that is not proved.
-#[derive(Default)]
-struct Account {
-    from: usize,
-    to: usize,
-    proved: bool,
-}
-
 struct World {
     now: Instant,
     server: Endpoint,
     members: Vec<Member>,
     strangers: Vec<Stranger>,
-    accounts: BTreeMap<SocketAddr, Account>,
+    accounts: Accounts,
     /// Options of a member's Request.
     asks: Vec<u8>,
     most: usize,
@@ -132,7 +122,7 @@ impl World {
         let mut server = Endpoint::new(options(), Rng::from_seed(1)).expect("options that are possible");
         server.listen(PORT, SERVICE).expect("a port");
         let (now, most) = (Instant::from_millis(1000), Strangers::<u32>::PLACES + options().half_open);
-        let (members, strangers, accounts) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let (members, strangers, accounts) = (Vec::new(), Vec::new(), Accounts::default());
         let (asks, buf) = (Vec::new(), Vec::new());
         let mut it = Self { now, server, members, strangers, accounts, asks, most, buf };
         (0..MEMBERS).for_each(|_| it.join());
@@ -146,11 +136,11 @@ impl World {
         let mut endpoint = Endpoint::new(options(), Rng::from_seed(100 + n as u64)).expect("options that are possible");
         let port = 100 + n as u16;
         let id = endpoint.connect(self.now, SERVER, port, PORT, SERVICE).expect("nothing is in the way");
-        let address = SocketAddr::from(([10, 0, 1 + n as u8, 1], 6511));
-        self.accounts.insert(address, Account { proved: true, ..Account::default() });
-        let (connected, numbers, last, to_lose) = (false, [0; 2], VecDeque::new(), 0);
+        let address = member_at(n, 6511);
+        self.accounts.prove(address);
+        let (connected, numbers, last, to_lose, lost) = (false, [0; 2], Last::default(), 0, 0);
         let (sent, received) = (0, BTreeSet::new());
-        self.members.push(Member { endpoint, id, address, sent, received, connected, numbers, port, last, to_lose });
+        self.members.push(Member { endpoint, id, address, sent, received, connected, numbers, port, last, to_lose, lost });
         self.carry();
     }
 
@@ -161,12 +151,7 @@ impl World {
 
     fn wait(&mut self, by: Duration) {
         self.now += by;
-        let now = self.now;
-        for endpoint in self.members.iter_mut().map(|it| &mut it.endpoint).chain([&mut self.server]) {
-            if endpoint.poll_timeout().is_some_and(|at| at <= now) {
-                endpoint.handle_timeout(now);
-            }
-        }
+        tick(self.members.iter_mut().map(|it| &mut it.endpoint).chain([&mut self.server]), self.now);
         self.carry();
     }
 
@@ -185,12 +170,9 @@ impl World {
                         if self.asks.is_empty() {
                             self.asks = packet.options.as_bytes().to_vec();
                         }
-                        member.last.push_back(payload.to_vec());
-                        if member.last.len() > 8 {
-                            member.last.pop_front();
-                        }
-                        if member.to_lose > 0 {
-                            member.to_lose -= 1;
+                        member.last.push(payload);
+                        if member.to_lose > 0 && member.lost < MOST_LOST {
+                            (member.to_lose, member.lost) = (member.to_lose - 1, member.lost + 1);
                             continue;
                         }
                         let route = Route::new(SocketId(0), member.address);
@@ -225,11 +207,7 @@ impl World {
             member.numbers[1] = packet.header.seq;
             member.endpoint.handle_datagram(self.now, Datagram { route: SERVER, ecn: Ecn::NotEct, payload });
         }
-        let account = self.accounts.entry(to).or_default();
-        if !account.proved {
-            account.to += payload.len() + HEADERS;
-            assert!(account.to <= 3 * account.from, "{} bytes for {}", account.to, account.from);
-        }
+        self.accounts.sent(to, payload);
         let its = |it: &&mut Stranger| it.address == to && it.port == port;
         if let Some(stranger) = self.strangers.iter_mut().rev().find(its) {
             stranger.theirs = packet.header.seq;
@@ -252,6 +230,7 @@ impl World {
                 let number = u32::from_be_bytes(message[..4].try_into().expect("a member's message"));
                 let (who, number) = (number as usize >> 24, number & 0xFF_FFFF);
                 assert!(self.members[who].received.insert(number), "nothing twice");
+                self.members[who].lost = 0;
             }
         }
         while self.server.poll_turned_away().is_some() {}
@@ -270,7 +249,7 @@ impl World {
     }
 
     fn deliver(&mut self, from: SocketAddr, payload: &[u8]) {
-        self.accounts.entry(from).or_default().from += payload.len() + HEADERS;
+        self.accounts.came(from, payload);
         let route = Route::new(SocketId(0), from);
         self.server.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload });
     }
@@ -297,12 +276,7 @@ impl World {
     /// A stranger asks: from a network of its own, or of many, or from a member's address.
     fn come(&mut self, input: &mut Unstructured<'_>, what: u8, n: usize) -> Result<()> {
         let own = input.arbitrary::<u16>()?;
-        let [high, low] = own.to_be_bytes();
-        let address = match what >> 4 {
-            0 => self.members[n % MEMBERS].address,
-            1..=7 => SocketAddr::from(([172, 16, 0, low], 1024 + n as u16)),
-            _ => SocketAddr::from(([172, high, low, 1], 6511)),
-        };
+        let address = stranger_at(what, n, own, 6511);
         let (port, seq, asks) = (1000 + own % 5000, u64::from(own) << 20, self.asks.clone());
         let (theirs, cookie, answered) = (0, Vec::new(), false);
         self.strangers.push(Stranger { address, port, seq, theirs, cookie, answered });
@@ -331,7 +305,7 @@ impl World {
             }
         };
         if proves {
-            self.accounts.entry(address).or_default().proved = true;
+            self.accounts.prove(address);
         }
         self.deliver(address, &packet((port, PORT), seq, kind, &options, payload));
         Ok(())
@@ -359,15 +333,13 @@ impl World {
 
     /// What a member sent, again, changed or cut, from its address or a stranger's.
     fn again(&mut self, input: &mut Unstructured<'_>, who: usize, n: usize) -> Result<()> {
-        let Some(mut bytes) = self.members[who].last.get(n % 8).cloned() else { return Ok(()) };
-        let place = usize::from(input.arbitrary::<u16>()?) % bytes.len();
-        match n >> 6 {
-            0 => bytes[place] ^= 1 << (n & 7),
-            1 => bytes.truncate(place),
-            _ => {}
-        }
+        let Some(bytes) = self.members[who].last.again(input, n)? else { return Ok(()) };
         let elsewhere = self.strangers.last().filter(|_| n & 32 != 0).map(|it| it.address);
+        let lost = self.members.iter().map(|it| it.lost).collect::<Vec<_>>();
         self.deliver(elsewhere.unwrap_or(self.members[who].address), &bytes);
+        self.read();
+        // What was lost and somebody else brings is acknowledged too late to end the back-off of its sender.
+        self.members.iter_mut().zip(lost).for_each(|(it, lost)| it.lost = lost);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@
 //! they have places. When they are gone, one more member must get in.
 
 use crate::association::{Hints, forge};
+use crate::many::{Accounts, ENDLESS, Last, MEMBERS, member_at, stranger_at, tick};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Strangers, Writer};
 use braidcast_sctp::wire::chunk::{CookieEcho, kind};
 use braidcast_sctp::wire::param::kind as parameter;
@@ -17,14 +18,9 @@ use braidcast_secure::known::Known;
 use braidcast_secure::Suite;
 use core::time::Duration;
 use arbitrary::{Result, Unstructured};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Who is there from the beginning.
-const MEMBERS: usize = 3;
-/// Datagrams at one instant, after which a loop counts as endless.
-const ENDLESS: usize = 20_000;
 /// What one exchange of strangers' packets may have the server hold.
 const MOST: usize = Strangers::<u32>::PLACES;
 
@@ -37,8 +33,7 @@ struct Member {
     connected: bool,
     /// Tags in packets to the server, and to the member.
     tags: [u32; 2],
-    /// What it sent last.
-    last: VecDeque<Vec<u8>>,
+    last: Last,
 }
 
 struct Stranger {
@@ -46,10 +41,6 @@ struct Stranger {
     peer_tag: u32,
     tsn: u32,
     cookie: Vec<u8>,
-    /// Bytes of IP packets from its address and to it, as long as that is not proved.
-    from: usize,
-    to: usize,
-    proved: bool,
 }
 
 struct World {
@@ -57,6 +48,7 @@ struct World {
     server: Endpoint,
     members: Vec<Member>,
     strangers: Vec<Stranger>,
+    accounts: Accounts,
     init: Vec<u8>,
     buf: Vec<u8>,
 }
@@ -86,8 +78,8 @@ impl World {
         let mut server = Endpoint::new(options(), Rng::from_seed(1)).expect("options that are possible");
         server.listen();
         let now = Instant::from_millis(1000);
-        let mut it =
-            Self { now, server, members: Vec::new(), strangers: Vec::new(), init: Vec::new(), buf: Vec::new() };
+        let (members, strangers, accounts) = (Vec::new(), Vec::new(), Accounts::default());
+        let mut it = Self { now, server, members, strangers, accounts, init: Vec::new(), buf: Vec::new() };
         (0..MEMBERS).for_each(|_| it.join());
         it.run(4);
         assert!(it.members.iter().all(|member| member.connected), "nobody disturbs them");
@@ -98,8 +90,9 @@ impl World {
         let n = self.members.len();
         let mut endpoint = Endpoint::new(options(), Rng::from_seed(100 + n as u64)).expect("options that are possible");
         let id = endpoint.connect(self.now, 9899, &[SERVER]).expect("nothing is in the way");
-        let address = SocketAddr::from(([10, 0, 1 + n as u8, 1], 9899));
-        let (connected, tags, last) = (false, [0; 2], VecDeque::new());
+        let address = member_at(n, 9899);
+        self.accounts.prove(address);
+        let (connected, tags, last) = (false, [0; 2], Last::default());
         self.members.push(Member { endpoint, id, address, sent: 0, received: 0, connected, tags, last });
         self.carry();
     }
@@ -111,12 +104,7 @@ impl World {
 
     fn wait(&mut self, by: Duration) {
         self.now += by;
-        let now = self.now;
-        for endpoint in self.members.iter_mut().map(|it| &mut it.endpoint).chain([&mut self.server]) {
-            if endpoint.poll_timeout().is_some_and(|at| at <= now) {
-                endpoint.handle_timeout(now);
-            }
-        }
+        tick(self.members.iter_mut().map(|it| &mut it.endpoint).chain([&mut self.server]), self.now);
         self.carry();
     }
 
@@ -135,10 +123,7 @@ impl World {
                             self.init = payload.to_vec();
                         }
                         member.tags[0] = tag(payload);
-                        member.last.push_back(payload.to_vec());
-                        if member.last.len() > 8 {
-                            member.last.pop_front();
-                        }
+                        member.last.push(payload);
                         let route = Route::new(SocketId(0), member.address);
                         self.server.handle_datagram(now, Datagram { route, ecn: transmit.ecn, payload });
                     }
@@ -172,11 +157,8 @@ impl World {
             }
             member.endpoint.handle_datagram(self.now, Datagram { route: SERVER, ecn: Ecn::NotEct, payload });
         }
+        self.accounts.sent(to, payload);
         let Some(stranger) = self.strangers.iter_mut().rev().find(|stranger| stranger.address == to) else { return };
-        if !stranger.proved && self.members.iter().all(|member| member.address != to) {
-            stranger.to += payload.len() + 28;
-            assert!(stranger.to <= 3 * stranger.from, "{} bytes for {}", stranger.to, stranger.from);
-        }
         let Ok(read) = Packet::parse(payload) else { return };
         if let Some(Ok(Chunk::InitAck(ack))) = read.chunks().next().and_then(Result::ok).map(Chunk::parse) {
             let cookie = ack.parameters.iter().flatten().find(|raw| raw.kind == parameter::STATE_COOKIE);
@@ -219,9 +201,7 @@ impl World {
     }
 
     fn deliver(&mut self, from: SocketAddr, payload: &[u8]) {
-        if let Some(stranger) = self.strangers.iter_mut().rev().find(|stranger| stranger.address == from) {
-            stranger.from += payload.len() + 28;
-        }
+        self.accounts.came(from, payload);
         let route = Route::new(SocketId(0), from);
         self.server.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload });
     }
@@ -243,9 +223,8 @@ impl World {
                 Chunk::CookieEcho(CookieEcho { cookie: &self.strangers[of].cookie }).emit(&mut Writer::new(&mut echo));
                 let bytes = packet(self.strangers[of].peer_tag, &echo);
                 let address = self.strangers[from].address;
-                // It is proved for all that came to that address.
                 if address == self.strangers[of].address && !self.strangers[of].cookie.is_empty() {
-                    self.strangers.iter_mut().filter(|it| it.address == address).for_each(|it| it.proved = true);
+                    self.accounts.prove(address);
                 }
                 self.deliver(address, &bytes);
             }
@@ -272,13 +251,7 @@ impl World {
             }
             _ => {
                 // What a member sent, again, changed or cut.
-                let Some(mut bytes) = self.members[who].last.get(n % 8).cloned() else { return Ok(()) };
-                let place = usize::from(input.arbitrary::<u16>()?) % bytes.len();
-                match n >> 6 {
-                    0 => bytes[place] ^= 1 << (n & 7),
-                    1 => bytes.truncate(place),
-                    _ => {}
-                }
+                let Some(mut bytes) = self.members[who].last.again(input, n)? else { return Ok(()) };
                 if n & 32 != 0 && bytes.len() >= 12 {
                     seal(&mut bytes);
                 }
@@ -295,19 +268,9 @@ impl World {
         let (mut init, own) = (self.init.clone(), input.arbitrary::<u16>()?);
         init[16..20].copy_from_slice(&(u32::from(own) << 8 | 0x9000_0000 | n as u32).to_be_bytes());
         seal(&mut init);
-        let [high, low] = own.to_be_bytes();
-        let address = match what >> 4 {
-            0 => self.members[n % MEMBERS].address,
-            1..=7 => SocketAddr::from(([172, 16, 0, low], 1024 + n as u16)),
-            _ => SocketAddr::from(([172, high, low, 1], 9899)),
-        };
+        let address = stranger_at(what, n, own, 9899);
         let tsn = u32::from_be_bytes(init[28..32].try_into().expect("four bytes"));
-        let proved = self.strangers.iter().any(|it| it.address == address && it.proved);
-        let (peer_tag, cookie) = (0, Vec::new());
-        // What it has got counts on.
-        let before = self.strangers.iter().rev().find(|it| it.address == address).map_or((0, 0), |it| (it.from, it.to));
-        let (from, to) = before;
-        self.strangers.push(Stranger { address, peer_tag, tsn, cookie, from, to, proved });
+        self.strangers.push(Stranger { address, peer_tag: 0, tsn, cookie: Vec::new() });
         self.deliver(address, &init);
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 mod association;
 mod connection;
+mod many;
 mod tap;
 
 /// Calls a macro with the names of all targets, which are those of their modules.

@@ -14,6 +14,7 @@ mod options;
 mod path_mtu;
 mod protection;
 mod queue;
+mod siege;
 mod strangers;
 mod tfrc;
 mod transfer;

@@ -43,6 +43,17 @@ impl Peer {
     }
 }
 
+/// What a peer has to do with the stream; the higher one is kept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Nothing.
+    Other,
+    /// It knows the stream's source.
+    Claims,
+    /// Media came from its host too.
+    Carries,
+}
+
 /// Bytes that may still be sent to an address. Whoever sends in the name of a victim has little sent there, over
 /// whatever ports and peers: the IP address alone counts.
 struct Credit {
@@ -55,6 +66,8 @@ struct Flow {
     id: u32,
     source: u32,
     remote: SocketAddr,
+    /// Hosts that brought media of it, at most [`PEERS`]. Who only claims to belong to the stream gives way to them.
+    carriers: Vec<IpAddr>,
     rx: Receive<16>,
     ticks: Unwrapper<32>,
     rtt: Rtt,
@@ -239,6 +252,7 @@ impl Rest {
             return;
         }
         flow.fresh = now;
+        flow.came_from(remote.ip());
         let mut buffer = flow.rx.buffer();
         if nulls == 0 {
             buffer.extend_from_slice(payload);
@@ -270,14 +284,13 @@ impl Rest {
         tunnel: &mut Tunnel,
         out: &mut Outbox,
     ) {
-        let (mut source, mut echo, mut name, mut echoed) = (None, None, None, None);
+        let (mut source, mut reported, mut echo, mut name, mut echoed) = (None, None, None, None, None);
         for item in Items::new(bytes) {
             match item {
                 Item::SenderReport { source: of, ntp } => {
                     source = source.or(Some(of & !AGAIN));
-                    if let Some(flow) = self.flow.as_mut().filter(|flow| flow.source == of & !AGAIN) {
-                        flow.reported = Some((ntp, now));
-                    }
+                    // Behind the report of another one it says nothing.
+                    reported = reported.or(Some(ntp).filter(|_| source == Some(of & !AGAIN)));
                 }
                 Item::ReceiverReport { source: of } => source = source.or(Some(of & !AGAIN)),
                 Item::Name { name: bytes, .. } => name = Some(bytes),
@@ -297,6 +310,7 @@ impl Rest {
         let mut is_ours = false;
         if let Some(flow) = self.flow.as_mut().filter(|flow| flow.source == source) {
             is_ours = true;
+            flow.reported = reported.map(|ntp| (ntp, now)).or(flow.reported);
             if let Some((stamp, delay)) = echoed {
                 flow.echoed(now, stamp, delay);
             }
@@ -326,10 +340,15 @@ impl Rest {
             return;
         }
         if self.peers.len() >= PEERS {
-            // Whoever sends the stream is kept; of the others who was heard longest ago goes.
-            let stream = self.flow.as_ref().map(|flow| flow.source);
-            let others = self.peers.iter().enumerate().filter(|(_, peer)| Some(peer.source) != stream);
-            let Some((at, _)) = others.min_by_key(|(_, peer)| peer.heard) else { return };
+            // Whoever sends the stream is kept; of the others who was heard longest ago goes. Who knows its source may
+            // claim to send it, so a host that brought media takes the place of one that did not.
+            let rank = |route, source| self.flow.as_ref().map_or(Rank::Other, |flow| flow.rank(route, source));
+            let own = rank(route, source);
+            let peers = self.peers.iter().map(|peer| (rank(peer.route, peer.source), peer.heard)).enumerate();
+            let lower = peers.filter(|(_, (its, heard))| {
+                *its < own.max(Rank::Claims) || (*its == own && now.since(*heard) >= SILENT)
+            });
+            let Some((at, _)) = lower.min_by_key(|(_, it)| *it) else { return };
             let gone = self.peers.remove(at).route.remote.ip();
             if self.peers.iter().all(|peer| peer.route.remote.ip() != gone) {
                 self.credits.retain(|credit| credit.ip != gone);
@@ -349,7 +368,11 @@ impl Rest {
         let peers = peers.iter().filter(|peer| peer.source == flow.source);
         let newest = peers.clone().map(|peer| peer.heard).max().unwrap_or(now);
         // An address that is gone is not asked in its turn.
-        let peers: Vec<_> = peers.filter(|peer| newest.since(peer.heard) < SILENT).collect();
+        let mut peers: Vec<_> = peers.filter(|peer| newest.since(peer.heard) < SILENT).collect();
+        // Nor is who brought nothing, if others did.
+        if peers.iter().any(|peer| flow.carries(peer.route)) {
+            peers.retain(|peer| flow.carries(peer.route));
+        }
         if peers.is_empty() || flow.rx.ask_at().is_none_or(|at| at > now) {
             return;
         }
@@ -427,6 +450,7 @@ impl Flow {
             id,
             source,
             remote,
+            carriers: Vec::new(),
             rx: Self::receive(now, sequence, 0, options),
             ticks: Unwrapper::new(timestamp.into()),
             rtt: Rtt::new(),
@@ -451,6 +475,25 @@ impl Flow {
     fn receive(now: Instant, sequence: u16, timestamp: u32, options: &Options) -> Receive<16> {
         let clock = Clock::new(now, timestamp, options.latency);
         Receive::new(now, sequence.into(), clock, options.latency, options.reordering, options.buffer)
+    }
+
+    /// Something new came from that host.
+    fn came_from(&mut self, ip: IpAddr) {
+        if self.carriers.len() < PEERS && !self.carriers.contains(&ip) {
+            self.carriers.push(ip);
+        }
+    }
+
+    fn carries(&self, route: Route) -> bool {
+        self.carriers.contains(&route.remote.ip())
+    }
+
+    fn rank(&self, route: Route, source: u32) -> Rank {
+        match (self.source == source, self.carries(route)) {
+            (false, _) => Rank::Other,
+            (true, false) => Rank::Claims,
+            (true, true) => Rank::Carries,
+        }
     }
 
     /// Microseconds of what is in units of 1/90,000 s, both from 0 again and again.

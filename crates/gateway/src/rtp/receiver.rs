@@ -192,6 +192,19 @@ mod tests {
     }
 
     #[test]
+    fn of_packets_that_are_held_there_are_2048_at_most_and_none_for_longer_than_20_ms() {
+        let mut rx = Receiver::new();
+        // The first of all is missing; those behind it come as far ahead as any may.
+        rx.take(ms(0), &packet(100, 7, 0));
+        assert_eq!(all(&mut rx, 0), [0]);
+        for n in 0..30_000_u16 {
+            rx.take(ms(0), &packet(102 + n % 2900, 7, 1));
+        }
+        assert_eq!(rx.stream.as_ref().map(|it| it.held.len()), Some(HELD));
+        assert_eq!(all(&mut rx, 20).len(), HELD);
+    }
+
+    #[test]
     fn what_is_sent_is_taken() {
         let (mut tx, mut rx) = (Sender::new(&mut Rng::from_seed(3)), Receiver::new());
         let mut buf = Vec::new();

@@ -271,12 +271,15 @@ struct Open {
     sent: BTreeMap<IpAddr, usize>,
     /// Who was asked for missing packets, once for each request.
     asked: Vec<IpAddr>,
+    /// Which of the sender's reports came last, as each of the receiver's says.
+    last_reports: Vec<u32>,
 }
 
 impl Open {
     fn new() -> Self {
         let receiver = Endpoint::receiver(Instant::ZERO, options(1000), Rng::from_seed(1));
-        Self { receiver, came: BTreeMap::new(), sent: BTreeMap::new(), asked: Vec::new() }
+        let (came, sent) = (BTreeMap::new(), BTreeMap::new());
+        Self { receiver, came, sent, asked: Vec::new(), last_reports: Vec::new() }
     }
 
     fn hear(&mut self, now: Instant, socket: u16, from: SocketAddr, bytes: &[u8]) {
@@ -294,6 +297,10 @@ impl Open {
             let to = transmit.route.remote.ip();
             *self.sent.entry(to).or_default() += buf.len() + 28;
             self.asked.extend(Items::new(&buf).any(|item| matches!(item, Item::Missing(_))).then_some(to));
+            // A receiver report of one block, and there its sixth word (RFC 3550 §6.4.1).
+            if buf[..2] == [0x81, 201] {
+                self.last_reports.push(u32::from_be_bytes(buf[24..28].try_into().unwrap()));
+            }
         }
     }
 
@@ -340,6 +347,58 @@ fn nobody_has_more_than_three_times_the_bytes_sent_to_an_address_that_is_not_the
     let sender: IpAddr = SENDER[0].parse::<SocketAddr>().unwrap().ip();
     let asked = open.asked.iter().filter(|ip| **ip == sender).count();
     assert!(asked * 2 > open.asked.len() && asked > 250, "{asked} of {}", open.asked.len());
+}
+
+#[test]
+fn who_claims_to_send_the_stream_takes_no_place_of_who_does() {
+    let mut open = Open::new();
+    let at = |n: u64| Instant::from_millis(10 * n);
+    open.stream(at(0), 1);
+    for n in 1..400_u64 {
+        // Before the sender's first report they hold all places, and they stay.
+        for host in 0..16 {
+            open.hear(at(n), 1, SocketAddr::from(([192, 0, 2, host], 7)), &shortest());
+        }
+        if n % 5 != 2 {
+            open.stream(at(n), 1 + n as u16);
+        }
+        if n == 9 {
+            open.asked.clear(); // Only now the sender has said where it hears requests.
+        }
+    }
+    let sender: IpAddr = SENDER[0].parse::<SocketAddr>().unwrap().ip();
+    assert!(open.asked.len() > 50 && open.asked.iter().all(|ip| *ip == sender), "{:?}", open.asked);
+}
+
+#[test]
+fn who_claims_once_holds_no_place_for_longer_than_a_second() {
+    let mut open = Open::new();
+    let at = |n: u64| Instant::from_millis(10 * n);
+    open.stream(at(0), 1);
+    // As from the sender's own address, whose other ports nobody knows.
+    let sender: SocketAddr = SENDER[1].parse().unwrap();
+    (0..16).for_each(|n| open.hear(at(1), 1, SocketAddr::new(sender.ip(), 5000 + n), &shortest()));
+    (2..300).filter(|n| n % 5 != 2).for_each(|n| open.stream(at(n), 1 + n as u16));
+    assert!(open.receiver.report().unwrap().remotes.contains(&sender));
+}
+
+#[test]
+fn a_report_behind_that_of_another_source_changes_nothing() {
+    let mut open = Open::new();
+    let report = |first: u32, behind: u64| {
+        let mut bytes = Vec::new();
+        Composer::new(first, &mut bytes).receiver_report(None);
+        Composer::new(8, &mut bytes).sender_report(behind << 16, 0, 0, 0);
+        bytes
+    };
+    for n in 0..100 {
+        let now = Instant::from_millis(10 * n);
+        open.stream(now, 1 + 10 * n as u16);
+        open.hear(now, 1, SENDER[1].parse().unwrap(), &report(8, 5));
+        open.hear(now, 1, "192.0.2.1:7".parse().unwrap(), &report(10, 9));
+    }
+    let (_, later) = open.last_reports.split_at(1);
+    assert!(later.len() > 5 && later.iter().all(|it| *it == 5), "{later:?}");
 }
 
 #[test]

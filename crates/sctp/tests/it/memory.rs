@@ -323,14 +323,17 @@ struct Besieged {
     tags: (u32, u32),
     init: Vec<u8>,
     strangers: Vec<Stranger>,
+    /// What the server sent to `COMER`.
+    to_comer: Vec<Vec<u8>>,
     rng: Rng,
 }
 
+/// Where one more client is.
+const COMER: u8 = 3;
+
 impl Besieged {
     fn new(seed: u64) -> Self {
-        let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });
-        let security = Some(SecurityOptions::new(method));
-        let mut pipe = Pipe::new(&Options::live().with(|it| it.security = security));
+        let mut pipe = Pipe::new(&protected());
         let route = Route::new(SocketId(0), address(2, 9899));
         let member = pipe.client.connect(pipe.now, 9899, &[route]).unwrap();
         let mut init = Vec::new();
@@ -339,7 +342,8 @@ impl Besieged {
         pipe.deliver(&init, Route::new(SocketId(0), address(1, 10_000)));
         pipe.advance(Duration::from_millis(1));
         pipe.advance(Duration::from_millis(300));
-        let mut it = Self { pipe, member, tags: (0, 0), init, strangers: Vec::new(), rng: Rng::from_seed(seed) };
+        let (strangers, to_comer, rng) = (Vec::new(), Vec::new(), Rng::from_seed(seed));
+        let mut it = Self { pipe, member, tags: (0, 0), init, strangers, to_comer, rng };
         it.exchange();
         it
     }
@@ -375,6 +379,9 @@ impl Besieged {
                         self.tags.1 = tag(payload);
                         let route = Route::new(SocketId(0), address(2, 9899));
                         self.pipe.client.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload });
+                    }
+                    if transmit.route.remote == address(COMER, 9899) {
+                        self.to_comer.push(payload.to_vec());
                     }
                     self.answered(transmit.route, payload);
                 }
@@ -516,4 +523,48 @@ fn strangers_touch_no_member_and_fill_no_memory() {
             assert!(!matches!(event, Event::Closed(_)), "{id:?} {event:?}");
         }
     }
+}
+
+/// All places are held by one network, which renews what expires: a member comes in all the same (S2).
+#[test]
+fn one_network_that_holds_all_places_keeps_nobody_out() {
+    let mut it = Besieged::new(9);
+    let mut comer = Endpoint::new(protected(), Rng::from_seed(3)).unwrap();
+    let (server, here) = (Route::new(SocketId(0), address(2, 9899)), Route::new(SocketId(0), address(COMER, 9899)));
+    let (mut begun, mut connected, mut buf) = (None, None, Vec::new());
+    for n in 0..6000_u16 {
+        let route = Route::new(SocketId(0), far(7, 2000 + n));
+        it.strangers.push(Stranger { route, peer_tag: 0, tsn: 0, cookie: Vec::new() });
+        it.pipe.deliver(&it.init.clone(), route);
+        it.carry();
+        let Stranger { peer_tag, cookie, .. } = it.strangers.pop().unwrap();
+        it.pipe.deliver(&packet(peer_tag, &[Chunk::CookieEcho(CookieEcho { cookie: &cookie })]), route);
+        it.pipe.now += Duration::from_millis(1);
+        if n == 3000 {
+            let there = it.pipe.server.associations().count();
+            assert!(there >= Strangers::<u32>::PLACES, "{there} places are taken");
+            comer.connect(it.pipe.now, 9899, &[server]).unwrap();
+            begun = Some(it.pipe.now);
+        }
+        let now = it.pipe.now;
+        for end in [&mut it.pipe.server, &mut it.pipe.client, &mut comer] {
+            if end.poll_timeout().is_some_and(|at| at <= now) {
+                end.handle_timeout(now);
+            }
+        }
+        while let Some(transmit) = comer.poll_transmit(now, &mut buf) {
+            transmit.datagrams(&buf).for_each(|payload| it.pipe.deliver(payload, here));
+        }
+        it.carry();
+        for payload in it.to_comer.drain(..) {
+            comer.handle_datagram(now, Datagram { route: server, ecn: Ecn::NotEct, payload: &payload });
+        }
+        while let Some((_, event)) = comer.poll_event() {
+            assert!(!matches!(event, Event::Closed(_)), "{event:?}");
+            connected = connected.or((event == Event::Connected).then_some(now));
+        }
+    }
+    let took = connected.zip(begun).map(|(at, begun)| at.since(begun));
+    assert!(took.is_some_and(|it| it < Duration::from_secs(3)), "{took:?}");
+    it.exchange();
 }

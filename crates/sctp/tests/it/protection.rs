@@ -5,11 +5,11 @@ use braidcast_sctp::wire::chunk::{Abort, Shutdown, kind};
 use braidcast_sctp::wire::{Causes, Chunk, PROTECTION};
 use braidcast_sctp::{CloseReason, Event, Options, Reliability, SecurityOptions, SendOptions, StreamRequest};
 use braidcast_secure::known::Known;
-use braidcast_secure::{Insecure, Limits, Suite};
+use braidcast_secure::{Ciphers, Exchange, Insecure, Limits, Method, Role, Suite, Transcript};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 fn protected(word: u8, limits: Limits) -> Options {
     let method = Arc::new(Known { word, suite: Suite::Aes128Gcm });
@@ -163,6 +163,57 @@ fn keys_change_under_loss_and_nothing_is_lost_by_it() {
     transfer(&mut pair, 3_000_000, 10_000);
     assert_eq!(epochs(&recording).len(), 4, "all that two bits tell apart");
     assert_eq!(in_clear(&recording), 0);
+}
+
+/// What everybody knows, by somebody who remembers what was offered.
+#[derive(Debug)]
+struct Remembering(Known, Mutex<Option<Transcript>>);
+
+impl Method for Remembering {
+    fn id(&self) -> u8 {
+        self.0.id()
+    }
+
+    fn begin(&self, role: Role, transcript: &Transcript) -> Box<dyn Exchange> {
+        *self.1.lock().unwrap() = Some(*transcript);
+        self.0.begin(role, transcript)
+    }
+
+    fn is_opening(&self, message: &[u8]) -> bool {
+        self.0.is_opening(message)
+    }
+
+    fn ciphers(&self) -> &dyn Ciphers {
+        self.0.ciphers()
+    }
+}
+
+/// A receiver that begins changes of keys without end, and acknowledges no answer (S9).
+#[test]
+fn a_peer_that_begins_to_change_keys_without_end_fills_no_memory() {
+    let known = Known { word: 1, suite: Suite::Aes128Gcm };
+    let hostile = Arc::new(Remembering(known, Mutex::default()));
+    let server = options().with(|it| it.security = Some(SecurityOptions::new(Arc::clone(&hostile) as _)));
+    let mut pair = Pair::with(options(), server, vec![Duplex::both(link(100, 5))]);
+    pair.connect();
+    let transcript = hostile.1.lock().unwrap().expect("keys were agreed on");
+    let mut opening = vec![4]; // The epoch behind the first.
+    assert!(known.begin(Role::Client, &transcript).poll(&mut opening));
+    let how = SendOptions { ppid: 4242, ..SendOptions::default() };
+    let mut most = 0;
+    for n in 0..400 {
+        pair.on_server(|it, now| _ = it.send(now, &opening, how));
+        if n == 200 {
+            pair.net.set_down(pair.links[0].0, true);
+        }
+        pair.run(ms(1));
+        most = most.max(pair.on_client(|it, _| it.buffered()));
+    }
+    assert!((1000..=64 << 10).contains(&most), "{most} bytes that wait");
+    assert_eq!(closed(&pair.client_events), None);
+    pair.net.set_down(pair.links[0].0, false);
+    pair.run(ms(2000));
+    transfer(&mut pair, 100_000, 3000);
 }
 
 /// Key messages go before all others, on a stream that applications send on too: they take no

@@ -17,6 +17,8 @@ use core::time::Duration;
 /// A receiver that was not heard for this long gives way to another one that calls. What it hears of
 /// every fifth of a second, it acknowledges.
 const SILENT: Duration = Duration::from_secs(1);
+/// Receivers that may wait until the application has said something about them. As many as a receiver has guests.
+const MAX_CALLERS: usize = 32;
 
 impl Sender {
     /// Begins an association over `routes`.
@@ -105,6 +107,7 @@ impl Sender {
         match self.phase {
             Phase::Closing | Phase::Closed => Some(Farewell::SenderStopped),
             Phase::Up if self.now.since(self.heard.1) < SILENT => Some(Farewell::Served),
+            _ if self.callers.len() >= MAX_CALLERS => Some(Farewell::Served),
             _ => None,
         }
     }

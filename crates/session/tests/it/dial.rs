@@ -246,6 +246,24 @@ fn a_receiver_that_goes_before_the_answer_leaves_the_place_for_the_next_one() {
 }
 
 #[test]
+fn of_receivers_that_wait_for_an_answer_there_are_32_at_most() {
+    let options = SenderOptions::default().with(|it| it.ask = true);
+    let mut scene = Scene::dialed(options, &ReceiverOptions::default(), camera(30), &[link()]);
+    scene.net.run_for(ms(START + 1_500));
+    for n in 0..40_u16 {
+        let options = ReceiverOptions::default().with(|it| it.local_port = 10_000 + n);
+        let to = vec![Route::new(SocketId(0), "10.0.0.1:9899".parse().unwrap())];
+        let other = Receiver::call(scene.net.now(), options, Rng::from_seed(n.into()), PORT, &to).unwrap();
+        let other = scene.net.add(Node::Sink(Box::new(Sink::of(other))), [&*format!("10.9.{n}.1:9899")]);
+        scene.net.connect((scene.source, 0), (other, 0), Duplex::both(link()));
+    }
+    scene.net.run_for(ms(1_500));
+    assert_eq!(calls(&scene).len(), 32);
+    let away = |it: &&Event| matches!(it, Event::Refused { why: Farewell::Served, .. });
+    assert!(scene.source().events.iter().filter(away).count() >= 9, "{:?}", scene.source().events);
+}
+
+#[test]
 fn a_receiver_that_is_turned_away_is_told_why_and_so_is_who_hears_of_it() {
     let options = SenderOptions::default().with(|it| it.ask = true);
     let mut scene = Scene::dialed(options, &ReceiverOptions::default(), camera(30), &[link()]);

@@ -19,11 +19,13 @@ use braidcast_driver::{Bind, Carrier, Driver, Wake};
 use braidcast_sctp::Endpoint;
 use braidcast_session::SecurityReport;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 
 /// Clients over SCTP at a time.
 const MAX_CLIENTS: usize = 256;
+/// Clients that are gone and of which `--json` says how it went.
+const MOST_KNOWN: usize = 1024;
 
 /// What one client sent.
 #[derive(Clone, Serialize)]
@@ -43,7 +45,7 @@ struct Served {
 
 #[derive(Serialize)]
 struct Document {
-    clients: Vec<Served>,
+    clients: VecDeque<Served>,
 }
 
 /// A client that is being served.
@@ -68,7 +70,7 @@ struct Server<P: Protocol> {
     /// Of a server that calls a client.
     call: Option<Call<P::Id>>,
     clients: BTreeMap<P::Id, Client>,
-    served: Vec<Served>,
+    served: VecDeque<Served>,
     machine: u64,
     plain: bool,
     message: Vec<u8>,
@@ -164,7 +166,7 @@ fn serve<P: Protocol>(
     if !common.json {
         say("READY")?;
     }
-    let (clients, served) = (BTreeMap::new(), Vec::new());
+    let (clients, served) = (BTreeMap::new(), VecDeque::new());
     let (machine, plain) = (latency::machine(), args.shared.plain);
     let mut server = Server { endpoint, call, clients, served, machine, plain, message: Vec::new() };
     server.serve(&mut driver, args.keep, common, (live, watch))?;
@@ -213,7 +215,7 @@ impl<P: Protocol> Server<P> {
                 if !common.json {
                     say(&result_line(&served))?;
                 }
-                self.served.push(served);
+                remember(&mut self.served, served);
                 if !keep {
                     return Ok(());
                 }
@@ -340,6 +342,14 @@ impl Client {
     }
 }
 
+/// One more is gone; of all of them the last are known.
+fn remember(served: &mut VecDeque<Served>, one: Served) {
+    if served.len() == MOST_KNOWN {
+        served.pop_front();
+    }
+    served.push_back(one);
+}
+
 /// The line that the bench harness looks for.
 fn result_line(served: &Served) -> String {
     let mut line = format!("RESULT bytes={} msgs={} secs={:.6}", served.bytes, served.messages, served.seconds);
@@ -352,4 +362,21 @@ fn result_line(served: &Served) -> String {
 fn say(line: &str) -> Outcome {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_clients_that_are_gone_the_last_are_known() {
+        let mut served = VecDeque::new();
+        for bytes in 0..3000 {
+            let (messages, seconds, bits_per_second) = (1, 1.0, 1.0);
+            let (complete, latency_us, security) = (true, None, None);
+            let one = Served { bytes, messages, seconds, bits_per_second, complete, latency_us, security };
+            remember(&mut served, one);
+        }
+        assert!(served.iter().map(|it| it.bytes).eq(3000 - MOST_KNOWN as u64..3000));
+    }
 }

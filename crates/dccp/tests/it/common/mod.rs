@@ -1,6 +1,8 @@
 //! A client and a server on a simulated network, for tests that read like a story.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod hostile;
+
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::wire::{Builder, Checksum, Header, Kind, Packet};
 use braidcast_dccp::{
