@@ -34,8 +34,8 @@ const LEAST_SPAN: Duration = Duration::from_millis(200);
 /// A path is slow if four packets stand in its queue for this multiple of the bound: of 1,472 bytes, and a bound of
 /// 60 ms, below 131 kbit/s. A window of four costs the audio of a stream half of its time there.
 const SLOW: u32 = 6;
-/// Slow start ends if the packets of this number of acknowledgements in a row stood in queues for half of the bound. As
-/// many say so of a round in HyStart++ (RFC 9406 §4.2). By the end of the round the queue of a far path was 250 ms long.
+/// Slow start ends if the packets of this number of acknowledgements in a row stood in queues for half of the bound, as
+/// many as HyStart++ looks at in a round (RFC 9406 §4.2). At the end of a round a far path's queue was 250 ms long.
 const QUEUED: u32 = 8;
 /// A larger share of lost packets than this is high. If the loss exceeds the loss at low load by as
 /// much, a short queue overflows.
