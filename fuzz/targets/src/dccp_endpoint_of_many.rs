@@ -211,9 +211,11 @@ impl World {
         let its = |it: &&mut Stranger| it.address == to && it.port == port;
         if let Some(stranger) = self.strangers.iter_mut().rev().find(its) {
             stranger.theirs = packet.header.seq;
-            if let Kind::Response { .. } = packet.header.kind {
-                stranger.cookie = cookies(&packet);
-                stranger.answered = true;
+            match packet.header.kind {
+                Kind::Response { .. } => (stranger.cookie, stranger.answered) = (cookies(&packet), true),
+                // Whoever asked twice may have had the Response before, and this has its connection's number too.
+                Kind::Sync { .. } => stranger.answered = true,
+                _ => {}
             }
         }
     }

@@ -76,8 +76,8 @@ struct Entry {
     over: bool,
     /// A client's that came by itself.
     guest: bool,
-    /// Its peer proved by the key handshake who it is.
-    proved: bool,
+    /// When its peer proved by the key handshake who it is.
+    proved: Option<Instant>,
     /// Finds out for this connection whether its peer still has its state; nobody is told of it.
     asks_for: Option<ConnectionId>,
     /// The one that finds out for it.
@@ -320,7 +320,7 @@ impl Endpoint {
         let half_open = connection.is_half_open();
         self.half_open.count += usize::from(half_open);
         self.ports.begin(flow.local_port);
-        let (over, proved, asks_for, asked_by, succeeded_by) = (false, false, None, None, None);
+        let (over, proved, asks_for, asked_by, succeeded_by) = (false, None, None, None, None);
         let flow_before = None;
         let entry =
             Entry { connection, flow, flow_before, half_open, over, guest, proved, asks_for, asked_by, succeeded_by };

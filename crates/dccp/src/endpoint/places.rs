@@ -31,7 +31,7 @@ impl Endpoint {
     /// The stranger `id` has proved its key, and wants a place among members.
     pub(super) fn take_in(&mut self, now: Instant, id: ConnectionId) {
         let member = |id: ConnectionId| {
-            let entry = self.roster.get(id).filter(|entry| entry.guest && entry.proved && !entry.over)?;
+            let entry = self.roster.get(id).filter(|entry| entry.guest && entry.proved.is_some() && !entry.over)?;
             let key = entry.connection.peer().filter(|peer| peer.authenticated);
             let host = entry.flow.route.remote.ip();
             let holder = Holder::of(key.map(|peer| peer.fingerprint), host);

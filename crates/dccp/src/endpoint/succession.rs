@@ -17,8 +17,10 @@ impl Endpoint {
     /// from what has become of it.
     pub(super) fn tend_succession(&mut self, now: Instant, id: ConnectionId) {
         let Some(entry) = self.roster.get_mut(id) else { return };
-        let newly_proved = !entry.proved && entry.connection.is_protected();
-        entry.proved |= newly_proved;
+        let newly_proved = entry.proved.is_none() && entry.connection.is_protected();
+        if newly_proved {
+            entry.proved = Some(now);
+        }
         let (asks_now, looks_around) = (entry.connection.take_question(now), entry.connection.look_around());
         let (asks_for, asked_by) = (entry.asks_for, entry.asked_by);
         if newly_proved {
@@ -60,10 +62,13 @@ impl Endpoint {
     }
 
     /// A word in clear says that the peer of `id` lost its state. If there is another connection
-    /// with it, that is asked.
+    /// with it that began since that was heard last, that is asked.
     fn ask_another(&mut self, now: Instant, id: ConnectionId) {
-        let lasts = |it: &ConnectionId| self.roster.get(*it).is_some_and(|entry| entry.asks_for.is_none());
-        let Some(other) = self.beside(id).into_iter().find(lasts) else { return };
+        let may_know = |it: &ConnectionId| {
+            let proved = self.roster.get(*it).filter(|entry| entry.asks_for.is_none()).and_then(|entry| entry.proved);
+            proved.zip(self.connection(id)).is_some_and(|(at, doubted)| doubted.may_be_succeeded(at))
+        };
+        let Some(other) = self.beside(id).into_iter().find(may_know) else { return };
         self.roster.wake(id).into_iter().for_each(|entry| entry.connection.succeed(now, false));
         self.inquire(other, id);
     }
@@ -81,7 +86,7 @@ impl Endpoint {
         let Some(entry) = self.roster.get(id) else { return Vec::new() };
         let (route, peer) = (entry.flow.route, entry.connection.peer());
         let is_beside = |other: &ConnectionId| {
-            let entry = self.roster.get(*other).filter(|entry| *other != id && entry.proved && !entry.over);
+            let entry = self.roster.get(*other).filter(|entry| *other != id && entry.proved.is_some() && !entry.over);
             entry.is_some_and(|it| it.flow.route == route && is_same(peer, it.connection.peer()))
         };
         self.roster.ids().filter(is_beside).collect()
