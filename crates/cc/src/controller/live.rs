@@ -34,9 +34,6 @@ const LEAST_SPAN: Duration = Duration::from_millis(200);
 /// A path is slow if four packets stand in its queue for this multiple of the bound: of 1,472 bytes, and a bound of
 /// 60 ms, below 131 kbit/s. A window of four costs the audio of a stream half of its time there.
 const SLOW: u32 = 6;
-/// Slow start ends if the packets of this number of acknowledgements in a row stood in queues for half of the bound, as
-/// many as HyStart++ looks at in a round (RFC 9406 §4.2). At the end of a round a far path's queue was 250 ms long.
-const QUEUED: u32 = 8;
 /// A larger share of lost packets than this is high. If the loss exceeds the loss at low load by as
 /// much, a short queue overflows.
 const LOSSY: f64 = 0.1;
@@ -107,7 +104,7 @@ impl Fall {
 #[derive(Clone, Debug)]
 enum Phase {
     /// The window doubles each round trip until the path is full.
-    Start { best: f64, stale: u32, queued: u32 },
+    Start { best: f64, stale: u32 },
     /// The path's queue is ours alone.
     Alone,
     /// Others hold the queue full.
@@ -165,7 +162,7 @@ impl Live {
             unloaded: UnloadedLoss::default(),
             policed: Policed::new(),
             fall: Fall::default(),
-            phase: Phase::Start { best: 0.0, stale: 0, queued: 0 },
+            phase: Phase::Start { best: 0.0, stale: 0 },
             share: 1.0,
             standing: None,
             empty_at: Instant::ZERO,
@@ -229,7 +226,7 @@ impl Live {
             self.standing = None;
         }
         match &mut self.phase {
-            Phase::Start { best, stale, .. } => {
+            Phase::Start { best, stale } => {
                 let rate = self.rate.get();
                 (*best, *stale) = if rate > 1.25 * *best { (rate, 0) } else { (*best, *stale + u32::from(was_full)) };
                 if (used && path.queueing > self.bound / 2) || *stale >= 3 {
@@ -252,18 +249,6 @@ impl Live {
                 }
             }
         }
-    }
-
-    /// In slow start: the packets of the latest acknowledgements stood in a queue, all of them, and longer than the
-    /// smallest window takes on a slow path.
-    fn stands_in_a_queue(&mut self, path: &Conditions<'_>, acked: &Acked) -> bool {
-        let (queue, least) = (queued(path, acked).as_secs_f64(), self.least(path) as f64 / self.rate.get());
-        let is_long = queue > least.max((self.bound / 2).as_secs_f64());
-        let Phase::Start { queued: in_a_row, .. } = &mut self.phase else { return false };
-        if acked.rtt.is_some() {
-            *in_a_row = if is_long { *in_a_row + 1 } else { 0 };
-        }
-        *in_a_row >= QUEUED
     }
 
     /// How long packets stand in queues, be they as old as the connection: others' may be.
@@ -295,8 +280,7 @@ impl Controller for Live {
         let used = acked.was_full || (path.in_flight + acked.bytes) * USED >= before;
         self.timed_out &= !acked.was_full;
         self.policed.on_acked(path, acked, self.bound / EMPTY);
-        let is_policed = self.policed.policing() != Policing::None;
-        if self.in_slow_start() && (is_policed || used && self.stands_in_a_queue(path, acked)) {
+        if self.policed.policing() != Policing::None && self.in_slow_start() {
             self.phase = Phase::Alone;
         }
         let recent = self.recent.on_delivered(path.now, acked.bytes, acked.was_full);

@@ -200,30 +200,6 @@ fn small_messages_that_meet_jitter_do_not_end_the_slow_start_of_live() {
     assert_eq!(bench.controller.window(), 12_000);
 }
 
-/// The path is full in the middle of a round that takes 400 ms: by its end twice as much would be out.
-#[test]
-fn a_queue_ends_the_slow_start_of_live_before_the_round_does() {
-    let still_in_slow_start = |packets_in_a_second: u64, queues: &[u64]| {
-        let mut bench = Bench::new(Algorithm::Live, Standard::RFC_9260, Congestion::PerPath, 1200, 12_000);
-        for queue in queues {
-            bench.now += Duration::from_millis(5);
-            let rtt = Some(Duration::from_millis(100 + queue));
-            let (delivered, interval) = (1200 * packets_in_a_second, Duration::from_secs(1));
-            let rate = Some(RateSample { delivered, interval, prior_delivered: 0, app_limited: false });
-            let acked =
-                Acked { bytes: 1200, may_grow: true, was_full: true, ack_ratio: 2, rtt, ends_round: false, rate };
-            bench.controller.on_acked(&bench.path(12_000), &acked);
-        }
-        bench.controller.in_slow_start()
-    };
-    // No rate is known before the first one.
-    assert!(still_in_slow_start(200, &[40; 8]), "few may have met jitter");
-    assert!(!still_in_slow_start(200, &[40; 9]));
-    assert!(still_in_slow_start(200, &[&[40; 7][..], &[5], &[40; 7]].concat()), "no queue stands");
-    assert!(still_in_slow_start(200, &[20; 20]), "a short one is meant to");
-    assert!(still_in_slow_start(20, &[40; 20]), "it is one packet of a slow path");
-}
-
 /// A link drops what is large for a while: hardly anything passes, and then the queue sends nothing but small messages,
 /// as all else would be late at that rate.
 #[test]
