@@ -14,8 +14,6 @@ pub struct Doubt {
     raised: Option<Raised>,
     /// When another association was last wanted to find out.
     asked: Option<Instant>,
-    /// When the peer last sent a record.
-    heard: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,12 +89,6 @@ impl Doubt {
         true
     }
 
-    /// Returns `true` if an association that was proved at `proved` may know more. One that was there while the peer
-    /// still sent records is another program with the same key, and its "no" says nothing of this peer.
-    pub fn may_be_succeeded(&self, proved: Instant) -> bool {
-        self.heard.is_none_or(|heard| heard < proved)
-    }
-
     /// A newcomer proved to be the same peer, and stays if it is `lasting`.
     pub fn succeed(&mut self, lasting: bool) {
         let raised = self.raised.get_or_insert_default();
@@ -122,8 +114,7 @@ impl Doubt {
     }
 
     /// A record came, which only the peer can have made.
-    pub fn heard(&mut self, now: Instant) {
-        self.heard = Some(now);
+    pub fn heard(&mut self) {
         match self.raised.as_mut().and_then(|raised| raised.newcomer.as_mut()) {
             Some(newcomer) if newcomer.lasting => newcomer.silent = 0,
             _ => self.raised = None,
@@ -190,14 +181,6 @@ mod tests {
     }
 
     #[test]
-    fn who_was_there_while_the_peer_was_heard_knows_nothing_of_it() {
-        let mut doubt = Doubt::default();
-        assert!(doubt.may_be_succeeded(at(0)));
-        doubt.heard(at(1000));
-        assert!(!doubt.may_be_succeeded(at(1000)) && doubt.may_be_succeeded(at(1001)));
-    }
-
-    #[test]
     fn a_newcomer_that_stays_and_denies_it_and_silence_for_two_times_are_the_end() {
         let mut doubt = Doubt::default();
         doubt.succeed(true);
@@ -207,7 +190,7 @@ mod tests {
         assert_eq!(doubt.handle_timeout(at(399)), Verdict::Wait);
         assert_eq!(doubt.handle_timeout(at(400)), Verdict::AskAgain);
         doubt.wait_until(at(800));
-        doubt.heard(at(0)); // It was under way: the time begins anew, and the doubt stays.
+        doubt.heard(); // It was under way: the time begins anew, and the doubt stays.
         assert_eq!((doubt.is_raised(), doubt.handle_timeout(at(800))), (true, Verdict::AskAgain));
         doubt.wait_until(at(1200));
         assert_eq!(doubt.handle_timeout(at(1200)), Verdict::Over);
@@ -218,7 +201,7 @@ mod tests {
         let mut doubt = Doubt::default();
         doubt.raise(at(0), true);
         doubt.succeed(false);
-        doubt.heard(at(0));
+        doubt.heard();
         assert!(!doubt.is_raised());
         doubt.raise(at(0), true);
         doubt.succeed(false);
@@ -235,7 +218,7 @@ mod tests {
         assert!(doubt.take_question(at(8000)));
         doubt.ask_again(at(8100));
         assert_eq!(doubt.poll_timeout(), Some(at(9000)));
-        doubt.heard(at(0));
+        doubt.heard();
         doubt.raise(at(8200), true);
         assert!(!doubt.take_question(at(8999)) && doubt.take_question(at(9000)));
     }

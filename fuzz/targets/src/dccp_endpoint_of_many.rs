@@ -62,6 +62,8 @@ struct World {
     now: Instant,
     server: Endpoint,
     members: Vec<Member>,
+    /// The server's connections with those who are there from the beginning.
+    theirs: Vec<ConnectionId>,
     strangers: Vec<Stranger>,
     accounts: Accounts,
     /// Options of a member's Request.
@@ -123,11 +125,12 @@ impl World {
         server.listen(PORT, SERVICE).expect("a port");
         let (now, most) = (Instant::from_millis(1000), Strangers::<u32>::PLACES + options().half_open);
         let (members, strangers, accounts) = (Vec::new(), Vec::new(), Accounts::default());
-        let (asks, buf) = (Vec::new(), Vec::new());
-        let mut it = Self { now, server, members, strangers, accounts, asks, most, buf };
+        let (theirs, asks, buf) = (Vec::new(), Vec::new(), Vec::new());
+        let mut it = Self { now, server, members, theirs, strangers, accounts, asks, most, buf };
         (0..MEMBERS).for_each(|_| it.join());
         it.run(4);
         assert!(it.members.iter().all(|member| member.connected), "nobody disturbs them");
+        it.theirs = it.server.connections().collect();
         it
     }
 
@@ -224,10 +227,7 @@ impl World {
     fn read(&mut self) {
         let mut message = Vec::new();
         while let Some((id, event)) = self.server.poll_event() {
-            let is_member = |at| self.members.iter().any(|member| member.address == at && member.connected);
-            let at = self.server.connection(id).map(|it| it.route().remote);
-            let known = self.server.connection(id).is_some_and(|it| it.standing().is_some());
-            assert!(!(matches!(event, Event::Closed(_)) && known && at.is_some_and(is_member)), "{event:?}");
+            assert!(!(matches!(event, Event::Closed(_)) && self.theirs.contains(&id)), "{event:?}");
             while self.server.connection_mut(id).is_some_and(|it| it.recv(&mut message)) {
                 let number = u32::from_be_bytes(message[..4].try_into().expect("a member's message"));
                 let (who, number) = (number as usize >> 24, number & 0xFF_FFFF);

@@ -59,12 +59,6 @@ impl Connection {
         self.doubt().is_some_and(Doubt::look_around)
     }
 
-    /// Returns `true` if another connection with the same peer, proved at `proved`, may know more
-    /// ([`Doubt::may_be_succeeded`]).
-    pub(crate) fn may_be_succeeded(&self, proved: Instant) -> bool {
-        self.protection.as_ref().is_some_and(|it| it.doubt.may_be_succeeded(proved))
-    }
-
     /// Returns `true` if the endpoint is to ask now, by one more connection, who is there.
     pub(crate) fn take_question(&mut self, now: Instant) -> bool {
         self.doubt().is_some_and(|doubt| doubt.take_question(now))

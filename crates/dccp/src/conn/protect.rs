@@ -368,7 +368,7 @@ impl Connection {
             authenticated(header, &mut it.before);
             let opened = guard.open_behind(now, &mut it.before, payload, text);
             if opened.is_ok() {
-                it.doubt.heard(now);
+                it.doubt.heard();
                 self.options.events.tell_plain(false, || [header, text.as_slice()]);
             }
             self.tend_keys();

@@ -61,12 +61,14 @@ impl Endpoint {
         }
     }
 
-    /// A word in clear says that the peer of `id` lost its state. If there is another connection
-    /// with it that began since that was heard last, that is asked.
+    /// A word in clear says that the peer of `id` lost its state. If there is another connection with it that was
+    /// proved since `id` heard a record last, that is asked. One that was there before is another program with the same
+    /// key, and its "no" says nothing of this one.
     fn ask_another(&mut self, now: Instant, id: ConnectionId) {
+        let Some(heard) = self.connection(id).map(Connection::heard_at) else { return };
         let may_know = |it: &ConnectionId| {
-            let proved = self.roster.get(*it).filter(|entry| entry.asks_for.is_none()).and_then(|entry| entry.proved);
-            proved.zip(self.connection(id)).is_some_and(|(at, doubted)| doubted.may_be_succeeded(at))
+            let entry = self.roster.get(*it).filter(|entry| entry.asks_for.is_none());
+            entry.and_then(|entry| entry.proved).is_some_and(|proved| proved > heard)
         };
         let Some(other) = self.beside(id).into_iter().find(may_know) else { return };
         self.roster.wake(id).into_iter().for_each(|entry| entry.connection.succeed(now, false));

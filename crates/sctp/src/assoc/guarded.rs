@@ -21,7 +21,7 @@ impl Open {
             let record = chunk.value.get(1..).filter(|_| alone).unwrap_or_default();
             let opened = protection.guard.open(now, record, &mut text).is_ok();
             if opened {
-                self.heard_record(now);
+                self.heard_record();
                 if !was_protected && self.is_protected() {
                     // What somebody else may have put here in clear.
                     self.reassembly.forget_all();

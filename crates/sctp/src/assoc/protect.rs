@@ -144,8 +144,8 @@ impl Open {
     }
 
     /// A record came, which only the peer can have made.
-    pub(super) fn heard_record(&mut self, now: Instant) {
-        self.doubt().into_iter().for_each(|doubt| doubt.heard(now));
+    pub(super) fn heard_record(&mut self) {
+        self.doubt().into_iter().for_each(Doubt::heard);
     }
 
     fn doubt(&mut self) -> Option<&mut Doubt> {
