@@ -93,8 +93,9 @@ look_for_packages() {
         # A call beside TCP.
         has espeak-ng || want espeak-ng
         has iperf3 || want iperf3
-        # Neighbours that speak SRT.
+        # Neighbours that speak SRT and RIST.
         has srt-live-transmit || want srt-tools
+        has ristsender && has ristreceiver || want rist-tools
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
         # What its programs do not show is asked of the library (interop/programs).
         [ -e /usr/include/usrsctp.h ] || want libusrsctp-dev
