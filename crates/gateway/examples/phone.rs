@@ -51,7 +51,7 @@ fn start(options: Options, to: &[SocketAddr], mark: u8) -> Outcome<(Driver, Phon
         driver.bind(&Bind::to_addr((Ipv4Addr::UNSPECIFIED, 0).into()))?;
     }
     let rng = Rng::from_seed(u64::from(mark) << 32 | u64::from(std::process::id()));
-    let phone = Phone::new(driver.now(), options, to.to_vec(), mark, rng);
+    let phone = Phone::new(driver.now(), options, to.to_vec(), mark, rng).by_windows();
     Ok((driver, phone))
 }
 

@@ -43,8 +43,8 @@ impl Window {
     }
 }
 
-/// What a phone does: SRT inside, and each packet over the link that answers and has most room in its window. It
-/// registers, and it takes links for up and down, as BELABOX's srtla_send.c does.
+/// What a phone does: SRT inside, and each packet over the next link that answers, or the one with most room in its
+/// [window](Self::by_windows). It registers, and it takes links for up and down, as BELABOX's srtla_send.c does.
 ///
 /// That one has new ports when it begins anew. Ours may have those of an older phone, and must not take what is sent to
 /// that one for its own: a link is up only after it has joined.
@@ -55,7 +55,10 @@ pub(crate) struct Phone {
     /// When each link was heard last; none if it is down.
     heard: Vec<Option<Instant>>,
     joined: Vec<bool>,
+    /// Of each link, if they decide; else links have turns.
     windows: Vec<Window>,
+    is_by_windows: bool,
+    turn: usize,
     id: [u8; 256],
     /// The link that asked for a group and has no answer yet.
     asking: Option<usize>,
@@ -75,6 +78,8 @@ impl Phone {
             heard: vec![None; to.len()],
             joined: vec![false; to.len()],
             windows: to.iter().map(|_| Window { size: WINDOW.0, out: VecDeque::new() }).collect(),
+            is_by_windows: false,
+            turn: 0,
             to,
             id: [mark; 256],
             asking: None,
@@ -83,6 +88,12 @@ impl Phone {
             out: VecDeque::new(),
             acknowledged: 0,
         }
+    }
+
+    /// Shares packets out by what each link has carried.
+    #[allow(dead_code, reason = "measurements choose it, tests have turns")]
+    pub(crate) fn by_windows(self) -> Self {
+        Self { is_by_windows: true, ..self }
     }
 
     fn say(&mut self, link: usize, packet: &Packet<'_>) {
@@ -215,10 +226,15 @@ impl Machine for Phone {
         let up: Vec<usize> = (0..self.heard.len()).filter(|link| self.heard[*link].is_some()).collect();
         let link = loop {
             self.inside.poll_transmit(now, buf)?;
-            if let Some(link) = up.iter().max_by_key(|link| self.windows[**link].score()) {
-                break *link;
+            match up.iter().max_by_key(|link| self.windows[**link].score()) {
+                Some(link) if self.is_by_windows => break *link,
+                Some(_) => {
+                    self.turn += 1;
+                    break up[(self.turn - 1) % up.len()];
+                }
+                // What has no link is lost.
+                None => {}
             }
-            // What has no link is lost.
         };
         if let Some(Packet::Srt(Some(number))) = Packet::parse(buf) {
             let out = &mut self.windows[link].out;
