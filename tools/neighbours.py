@@ -24,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from datetime import date
 from pathlib import Path
@@ -141,8 +142,12 @@ class Failed(Exception):
     """A case did not come out as it must."""
 
 
+# Ports that cases of this run have had: one that is free now may be another case's in a moment.
+GIVEN, GIVING = set(), threading.Lock()
+
+
 def free_port(count=1):
-    """Returns the first of free ports that follow each other; an even one if there are several."""
+    """Returns the first of free ports that follow each other; an even one if there are several. None comes twice."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             one.bind(("127.0.0.1", 0))
@@ -152,7 +157,10 @@ def free_port(count=1):
                 for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
                     with socket.socket(socket.AF_INET, kind) as one:
                         one.bind(("127.0.0.1", port + number))
-            return port
+            with GIVING:
+                if GIVEN.isdisjoint(wanted := range(port, port + count)):
+                    GIVEN.update(wanted)
+                    return port
         except OSError:
             continue
 
