@@ -1,7 +1,7 @@
-//! Where messages that wait would go if all paths carried what they can: laid over them in their order, by when each
-//! path's next byte arrives (decision 41).
+//! The ways that messages that wait would go if all paths carried what they can: laid over them in their order, by when
+//! each path's next byte arrives (decision 41).
 
-/// Where a message waits in its queue, until that changes.
+/// The place of a message in its queue, until that changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place(pub(crate) usize);
 
@@ -39,7 +39,7 @@ impl Way {
         Self { first: first.max(least), least, rate: rate.max(1.0) }
     }
 
-    /// Where the share of a message that has `within` seconds begins, s.
+    /// When the share of a message that has `within` seconds begins, s.
     fn from(&self) -> f64 {
         Self::EVEN * self.least
     }
@@ -117,8 +117,11 @@ impl Ways {
     /// The part of the time at which all paths together have carried `bytes`. What they carry by then is convex and
     /// made of straight pieces, so that Newton's steps from above reach it in as many as there are paths.
     fn level(&self, bytes: f64, within: f64) -> f64 {
+        if bytes <= 0.0 {
+            return 0.0;
+        }
         let mut level = f64::INFINITY;
-        while bytes > 0.0 {
+        loop {
             let takes = |way: &&Way| way.span(within) > 0.0 && way.from() + level * way.span(within) > way.first;
             let (mut held, mut rate) = (bytes, 0.0);
             for way in self.laid.iter().filter(takes) {
@@ -134,7 +137,6 @@ impl Ways {
             }
             level = next;
         }
-        0.0
     }
 }
 
@@ -179,8 +181,8 @@ mod tests {
         assert_eq!([it.first(0), it.first(1)], [0.3, 0.4]);
     }
 
-    /// Messages that are there now and due in their order can all be in time exactly if for each of them the paths carry
-    /// by then what is due until then. Where that holds with a tenth to spare, the plan has all of them in time.
+    /// Messages that are there now and due in their order can all be in time exactly if for each of them the paths
+    /// carry by then what is due until then. If that holds with a tenth to spare, the plan has all of them in time.
     #[test]
     fn nearly_all_that_can_be_in_time_is() {
         let mut rng = Rng::from_seed(41);

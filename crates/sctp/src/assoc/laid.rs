@@ -13,7 +13,8 @@ use core::time::Duration;
 /// A path whose answer is overdue by this much stands still, and has no place in a plan.
 const SILENT: Duration = Duration::from_millis(50);
 
-/// The part of its measured rate with which a path is planned. Of 0.85, 0.95 and 1.05 this one shows most (decision 41).
+/// The part of its measured rate with which a path is planned. Of 0.85, 0.95 and 1.05 this one shows most
+/// (decision 41).
 const CERTAIN: f64 = 0.95;
 
 /// What goes over a path in slow start outside of the plan is there so long before it is due. Of 0, 60, 150 and 200 ms
