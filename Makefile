@@ -326,6 +326,7 @@ field:
 	@tools/setup.sh field
 	@tools/clip.sh target/demo/clip.mp4
 	cargo build --locked --release --quiet --package braidcast-cli
+	cargo build --locked --release --quiet --package braidcast-gateway --example phone
 	@tools/field/field.py run --braidcast $(or $(CARGO_TARGET_DIR),target)/release/braidcast --work $(or $(CARGO_TARGET_DIR),target)/field --input target/demo/clip.mp4 $(FIELD)
 
 bench:

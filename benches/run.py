@@ -2,7 +2,7 @@
 """Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends,
 throughput, ratios.
 
-  benches/run.py [bulk|live|relay|paced|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
+  benches/run.py [bulk|live|paced|border|relay|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
   benches/run.py before --before PROGRAM [--runs 5] …
   benches/run.py bulk --without avx512,gfni,vaes      as on a processor without these instruction sets
 
@@ -20,13 +20,16 @@ does. The server has CPU 1, the client CPU 0, unless --nopin.
         alone is counted, for the bytes that came out.
   paced
         what a rate costs: bulk at 1 Gbit/s beside as fast as it goes.
+  border
+        SRT into a receiver that writes to /dev/null, at 20 and 300 Mbit/s, from the same srt-live-transmit; and 100
+        senders by SRTLA at 2 Mbit/s each, over two links, into one `receive`. The receiver's CPU alone is counted.
   fec   erasure codes on one core, GB/s of source in 1400-byte symbols. ISA-L has its sources in place; ours keeps copies of them,
         so it decodes with and without.
   redundancy
         bulk at 1 Gbit/s with and without 10 % of redundancy, by each kind of code.
   before
         this version beside an older build of `braidcast`, in pairs, neither encrypting: what a change costs.
-To add a peer: a line in bulk_peers, live_peers, relay_peers, paced_peers, redundancy_peers or fec_peers.
+To add a peer: a line in bulk_peers, live_peers, paced_peers, border_peers, relay_peers, redundancy_peers or fec_peers.
 """
 import argparse
 import importlib.util
@@ -59,6 +62,11 @@ LIVE = {20: 10, 1.84: 30}
 # no two, else a part of a frame. One core carries them by far, as CPU time is measured, not speed.
 STREAMS = [(100, 3, 1), (100, 3, 4)]
 RELAY_SECS = 10
+# Rates of SRT into a receiver, Mbit/s, and for how many seconds.
+BORDER = (20, 300)
+BORDER_SECS = 10
+# Senders by SRTLA, Mbit/s of each, and seconds.
+PHONES = (100, 2, 10)
 CODES = ["none", "block:10,9", "convolutional:10,9,20", "tetrys:10,9,200"]
 # What the environment of all programs says besides: instruction sets that are hidden from them.
 HIDDEN = {}
@@ -105,6 +113,16 @@ class Carrier:
 
     relay: str
     load: str
+
+
+@dataclass
+class Border:
+    """A receiver that writes all that comes, and those who send to it; the last of them ends by itself."""
+
+    receiver: str
+    senders: list
+    bytes: int
+    secs: float
 
 
 def bulk_peers(bin_dir, ours, tmp):
@@ -165,6 +183,28 @@ def paced_peers(ours):
             f"{ours} perf client 127.0.0.1:{port} {rate} --bytes {500 * MB}", 500 * MB)
         for port, (row, rate) in enumerate(rates.items(), 7521)
     }
+
+
+def border_peers(bin_dir, ours, mbit):
+    """SRT from Debian's sender, for both receivers alike."""
+    receivers = {
+        OURS: f"{ours} receive 127.0.0.1:7801,srt://:7802?latency=120 -",
+        "srt-live-transmit": 'srt-live-transmit -loglevel:error -chunk:1316 "srt://:7803?mode=listener&latency=120" file://con',
+    }
+    found = {}
+    for number, (name, receiver) in enumerate(receivers.items()):
+        port, source = 7802 + number, 7811 + number
+        send = f"srt-live-transmit -loglevel:error -chunk:1316 udp://127.0.0.1:{source} srt://127.0.0.1:{port}?mode=caller&latency=120"
+        pace = f"{bin_dir}/udp-pace nulls {BORDER_SECS} 127.0.0.1:{source} {mbit}"
+        found[name] = Border(f"sh -c 'exec {receiver} >/dev/null'", [send, pace], mbit * MB // 8 * BORDER_SECS, BORDER_SECS)
+    return found
+
+
+def phones_peers(examples, ours, tmp):
+    count, mbit, secs = PHONES
+    receiver = f"{ours} receive 127.0.0.1:7831,srtla://:7832?latency=500 {tmp}/{{name}}.ts --keep --overwrite --streams {count}"
+    sender = f"{examples}/phone many {count} {mbit} {secs} 127.0.0.1:7832 127.0.0.2:7832"
+    return {f"{OURS}, {count} senders by SRTLA at {mbit} Mbit/s": Border(receiver, [sender], count * mbit * MB // 8 * secs, secs)}
 
 
 def before_peers(ours, before):
@@ -395,6 +435,41 @@ def run_relay(peer, bin_dir, pins, streams, mbit, burst):
     return {"cpu_per_gb": relay.used / (got["bytes"] / 1e9), "share": got["share"], "mbit_per_s": got["bytes"] * 8e-6 / RELAY_SECS}
 
 
+def run_border(peer, pins):
+    receiver, senders = launch(peer.receiver, pins[1]), []
+    try:
+        wait_for_ready(receiver)
+        for command in peer.senders:
+            senders.append(launch(command, pins[0]))
+            wait_for_ready(senders[-1])
+        if not senders[-1].wait(LIMIT_SECS) or senders[-1].process.returncode:
+            raise Failed(f"sender: {senders[-1].text()[-300:]}")
+        # What came last waits for its time.
+        time.sleep(1)
+        written = int(re.search(r"^wchar: (\d+)", Path(f"/proc/{receiver.process.pid}/io").read_text(), re.M)[1])
+    finally:
+        for process in [*reversed(senders), receiver]:
+            process.stop()
+    if written < 0.5 * peer.bytes:
+        raise Failed(f"{written} of {peer.bytes} bytes: {receiver.text()[-300:]}")
+    return {"cpu_per_30s": receiver.used * 30 / peer.secs, "delivered": written / peer.bytes}
+
+
+def border_table(results):
+    """Ours beside the other one in the same rounds, and how much of a core the receiver takes."""
+    head("border", "CPU-s per 30 s, receiver", "share of a core", "delivered, share", "ours : peer")
+    ours = next((found for name, found in results.items() if name.startswith(OURS)), [])
+    for name, found in results.items():
+        good = [figures for figures in found if figures]
+        if not good:
+            line(name, *["failed"] * 4)
+            continue
+        costs, share = ([figures[key] for figures in good] for key in ("cpu_per_30s", "delivered"))
+        ratios = [mine["cpu_per_30s"] / its["cpu_per_30s"] for mine, its in zip(ours, found) if mine and its and found is not ours]
+        ratio = "%.2f" % statistics.median(ratios) if ratios else ""
+        line(name, spread(costs, "%.3g"), "%.2f" % (statistics.median(costs) / 30), spread(share, "%.3g"), ratio)
+
+
 def rounds(peers, runs, measure):
     results = {name: [] for name in peers}
     for number in range(runs):
@@ -526,7 +601,7 @@ def live_file(mbit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["bulk", "live", "relay", "paced", "fec", "redundancy", "before", "all"], default="all")
+    parser.add_argument("what", nargs="?", choices=["bulk", "live", "paced", "border", "relay", "fec", "redundancy", "before", "all"], default="all")
     parser.add_argument("--before", metavar="PROGRAM", help="an older build of braidcast, for `before`")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="these peers, by name, with commas between")
@@ -590,6 +665,16 @@ def main():
             everything["paced"] = rounds(chosen(paced_peers(ours)), args.runs, lambda peer: run_bulk(peer, pins))
             print("\n## What a rate costs, bulk, one path, loopback")
             paced_table(everything["paced"])
+        if args.what in ("border", "all"):
+            for mbit in BORDER:
+                key = f"SRT, {mbit} Mbit/s"
+                everything[key] = rounds(chosen(border_peers(bin_dir, ours, mbit)), args.runs, lambda peer: run_border(peer, pins))
+                print(f"\n## {key}, into a receiver that writes to /dev/null, loopback")
+                border_table(everything[key])
+            examples = build("braidcast-gateway", example="phone")
+            everything["SRTLA"] = rounds(chosen(phones_peers(examples, ours, tmp)), args.runs, lambda peer: run_border(peer, pins))
+            print("\n## SRTLA, many senders over two links each, into files in memory")
+            border_table(everything["SRTLA"])
         for mbit in LIVE if args.what in ("live", "all") else []:
             file = live_file(mbit)
             key = f"live, {mbit} Mbit/s"

@@ -4,6 +4,7 @@
   tools/neighbours.py run [--only WORD] [--tried plain,loss] [--soak SECONDS] [--jobs N]
   tools/neighbours.py write        puts the results into docs/features.md
   tools/neighbours.py list         names all cases
+  tools/neighbours.py obs PORT URL KEY     has OBS stream there, by its WebSocket
 
 A case is a program of others that sends to `braidcast receive`, or fetches what it hands on, by itself (plain), with a
 secret (encrypted), killed and started again half of the time through (reconnect), over a network that loses 2 % in
@@ -12,6 +13,7 @@ two seconds at each beginning. Results are kept in target/neighbours, so that `r
 """
 import argparse
 import concurrent.futures
+import importlib
 import json
 import os
 import re
@@ -22,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from datetime import date
 from pathlib import Path
@@ -42,7 +45,8 @@ SECRET = "correct horse battery"
 
 
 class Neighbour(NamedTuple):
-    """A program, and how it is called. Words in braces: `at` is host and port, `port` the port, `clip`, `out`."""
+    """A program, and how it is called. Words in braces: `at` is host and port, `port` the port, `clip`, `hevc` the clip
+    with H.265, `out`, `braidcast`, and `fed` a port of its own."""
 
     name: str
     version: str
@@ -56,6 +60,8 @@ class Neighbour(NamedTuple):
     lossy: bool = True
     # Ports that it takes, of which the first is even.
     ports: int = 1
+    # It makes its own frames once it has started, which takes a while.
+    films: bool = False
 
 
 FFMPEG = "ffmpeg -nostdin -v error -re -i {clip} -c copy -f mpegts"
@@ -63,6 +69,22 @@ FED = FFMPEG + " udp://127.0.0.1:{fed}?pkt_size=1316"
 GST_IN = "gst-launch-1.0 -q filesrc location={clip} ! tsparse set-timestamps=true ! identity sync=true !"
 SRT_OPEN, RIST_OPEN = "srt://:{port}?latency=300{secret}", "rist://:{port}?buffer=500{secret}"
 RIST_MAIN = RIST_OPEN.replace("{secret}", "&profile=main{secret}")
+# VLC refuses to run as root. What it sends by SRT is nothing, to srt-live-transmit too.
+AS_NOBODY = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+VLC = f"env HOME=$PWD {AS_NOBODY} cvlc -I dummy"
+VLC_SECRET = ("&passphrase=" + SECRET.replace(" ", "%20"), f" --passphrase '{SECRET}' --key-length 16")
+# OBS on a display that nobody sees, told by its WebSocket to stream to a server of the user's own.
+OBS = ("mkdir -p run .config/obs-studio/basic/profiles/R .config/obs-studio/basic/scenes && cd .config/obs-studio && "
+       "printf '[General]\\nFirstRun=true\\nEnableAutoUpdates=false\\nInfoIncrement=999\\n[Basic]\\nProfile=R\\nProfileDir=R\\n"
+       "SceneCollection=R\\nSceneCollectionFile=R\\n[BasicWindow]\\nPreviewEnabled=false\\n[OBSWebSocket]\\nFirstLoad=false\\nServerEnabled=true\\n"
+       "ServerPort={fed}\\nAuthRequired=true\\nServerPassword=secret\\n' >global.ini && "
+       "printf '[General]\\nName=R\\n[Video]\\nBaseCX=640\\nBaseCY=360\\nOutputCX=640\\nOutputCY=360\\nFPSCommon=25 PAL\\n[Output]\\nMode=Simple\\n"
+       "[SimpleOutput]\\nVBitrate=2000\\nStreamEncoder=x264\\nPreset=ultrafast\\n' >basic/profiles/R/basic.ini; cd - >/dev/null; rm -f display; "
+       "(exec Xvfb -displayfd 3 -noreset -screen 0 1024x768x24 3>display) & until [ -s display ]; do sleep 0.1; done; "
+       "HOME=$PWD DISPLAY=:$(cat display) XDG_RUNTIME_DIR=$PWD/run QT_QPA_PLATFORM=xcb LIBGL_ALWAYS_SOFTWARE=1 obs --multi --disable-updater & "
+       f"until {sys.executable} {Path(__file__).resolve()} obs {{fed}} 'URL' 'KEY'; do sleep 1; done; wait")
+OBS_SRT = OBS.replace("URL", "srt://{at}?latency=300000{secret}").replace("KEY", "")
+OBS_RTMP = OBS.replace("URL", "rtmp://{at}/live").replace("KEY", "key")
 NEIGHBOURS = [
     Neighbour("ffmpeg", "ffmpeg -version", "SRT", True, FFMPEG + " 'srt://{at}?latency=300000{secret}'", SRT_OPEN,
               ("&passphrase=" + SECRET.replace(" ", "%20"), f"&passphrase={SECRET}&pbkeylen=32")),
@@ -72,6 +94,8 @@ NEIGHBOURS = [
     Neighbour("GStreamer srtsink", "gst-launch-1.0 --version", "SRT", True,
               GST_IN + " srtsink uri='srt://{at}?latency=300' wait-for-connection=true{secret}", SRT_OPEN,
               ("&passphrase=" + SECRET.replace(" ", "%20"), f" passphrase='{SECRET}' pbkeylen=16")),
+    Neighbour("OBS", "obs --version", "SRT", True, OBS_SRT, SRT_OPEN,
+              ("&passphrase=" + SECRET.replace(" ", ""), f"&passphrase={SECRET.replace(' ', '')}&pbkeylen=16"), films=True),
     Neighbour("ffmpeg", "ffmpeg -version", "RIST", True, FFMPEG + " -rist_profile main -buffer_size 500{secret} rist://{at}", RIST_MAIN,
               ("&secret=" + SECRET.replace(" ", "%20"), f" -encryption 256 -secret '{SECRET}'")),
     Neighbour("ristsender, main profile", "ristsender --help", "RIST", True,
@@ -85,7 +109,12 @@ NEIGHBOURS = [
               "rtp://:{port}", lossy=False, ports=2),
     Neighbour("ffmpeg", "ffmpeg -version", "RTMP", True, "ffmpeg -nostdin -v error -re -i {clip} -c copy -f flv rtmp://{at}/live/key",
               "rtmp://:{port}/live/key", lossy=False),
-    Neighbour("ffmpeg", "ffmpeg -version", "SRT", False, "ffmpeg -nostdin -v error -y -i 'srt://{at}?latency=300000{secret}' -c copy -f mpegts {out}",
+    Neighbour("OBS", "obs --version", "RTMP", True, OBS_RTMP, "rtmp://:{port}/live/key", lossy=False, films=True),
+    # No program of Debian's publishes H.265 by RTMP, so our own output does, out of ffmpeg's MPEG-TS.
+    Neighbour("our own output, H.265", "{braidcast} --version", "RTMP", True,
+              "{braidcast} receive {fed} rtmp://{at}/live/key & sleep 1; exec {braidcast} send {hevc} --to 127.0.0.1:{fed}",
+              "rtmp://:{port}/live/key", lossy=False),
+    Neighbour("ffmpeg", "ffmpeg -version", "SRT", False, "ffmpeg -nostdin -v error -y -i 'srt://{at}?latency=300000{secret}' -c copy -flush_packets 1 -f mpegts {out}",
               "srt://127.0.0.1:{port}?mode=listener&latency=300{secret}", ("&passphrase=" + SECRET.replace(" ", "%20"), f"&passphrase={SECRET}")),
     Neighbour("srt-live-transmit", "srt-live-transmit -version", "SRT", False,
               "srt-live-transmit -q -a no -chunk:1316 'srt://{at}?latency=300{secret}' file://con >>{out}",
@@ -94,12 +123,14 @@ NEIGHBOURS = [
               "gst-launch-1.0 -q srtsrc uri='srt://{at}?latency=300'{secret} ! filesink append=true location={out}",
               "srt://127.0.0.1:{port}?mode=listener&latency=300{secret}",
               ("&passphrase=" + SECRET.replace(" ", "%20"), f" passphrase='{SECRET}' pbkeylen=16")),
+    Neighbour("VLC", AS_NOBODY + " cvlc --version", "SRT", False, VLC + " --latency 300{secret} srt://{at} --sout '#std{{access=file,mux=ts,dst={out}}}'",
+              "srt://127.0.0.1:{port}?mode=listener&latency=300{secret}", VLC_SECRET),
     Neighbour("ristreceiver, main profile", "ristsender --help", "RIST", False,
-              "ffmpeg -nostdin -v error -y -analyzeduration 1000000 -i 'udp://127.0.0.1:{fed}?fifo_size=100000' -c copy -f mpegts {out} & "
+              "ffmpeg -nostdin -v error -y -analyzeduration 1000000 -i 'udp://127.0.0.1:{fed}?fifo_size=100000' -c copy -flush_packets 1 -f mpegts {out} & "
               "ristreceiver -p 1 -b 500 -i rist://@127.0.0.1:{port}{secret} -o udp://127.0.0.1:{fed}",
               "rist://{from}?buffer=500&profile=main{secret}", ("&aes-type=128&secret=" + SECRET.replace(" ", "%20"), f" -s '{SECRET}' -e 128")),
     Neighbour("ristreceiver, simple profile", "ristsender --help", "RIST", False,
-              "ffmpeg -nostdin -v error -y -analyzeduration 1000000 -i 'udp://127.0.0.1:{fed}?fifo_size=100000' -c copy -f mpegts {out} & "
+              "ffmpeg -nostdin -v error -y -analyzeduration 1000000 -i 'udp://127.0.0.1:{fed}?fifo_size=100000' -c copy -flush_packets 1 -f mpegts {out} & "
               "ristreceiver -p 0 -b 500 -i rist://@127.0.0.1:{port} -o udp://127.0.0.1:{fed}", "rist://{from}?buffer=500", ports=2),
     Neighbour("GStreamer ristsrc", "gst-launch-1.0 --version", "RIST", False,
               "gst-launch-1.0 -q ristsrc address=0.0.0.0 port={port} receiver-buffer=500 ! rtpmp2tdepay ! filesink append=true location={out}",
@@ -111,8 +142,12 @@ class Failed(Exception):
     """A case did not come out as it must."""
 
 
+# Ports that cases of this run have had: one that is free now may be another case's in a moment.
+GIVEN, GIVING = set(), threading.Lock()
+
+
 def free_port(count=1):
-    """Returns the first of free ports that follow each other; an even one if there are several."""
+    """Returns the first of free ports that follow each other; an even one if there are several. None comes twice."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             one.bind(("127.0.0.1", 0))
@@ -122,7 +157,10 @@ def free_port(count=1):
                 for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
                     with socket.socket(socket.AF_INET, kind) as one:
                         one.bind(("127.0.0.1", port + number))
-            return port
+            with GIVING:
+                if GIVEN.isdisjoint(wanted := range(port, port + count)):
+                    GIVEN.update(wanted)
+                    return port
         except OSError:
             continue
 
@@ -156,13 +194,13 @@ class Programs:
         return "\n".join((self.folder / f"log{number + 1}").read_text(errors="replace")[-600:] for number in range(self.logs))
 
 
-def make_clip(folder, seconds):
-    """Returns a clip with H.264 and AAC, with an I frame each second; made once."""
-    clip = folder / f"clip{seconds}.ts"
+def make_clip(folder, seconds, codec="libx264"):
+    """Returns a clip with H.264, or H.265 of libx265, and AAC, with an I frame each second; made once."""
+    clip = folder / f"clip{seconds}{codec.removeprefix('libx264')}.ts"
     if not clip.exists():
         part = clip.with_suffix(".part")
         subprocess.run(shlex.split(
-            f"ffmpeg -nostdin -y -v error -f lavfi -i testsrc2=size=640x360:rate={FPS} -f lavfi -i sine -t {seconds} -c:v libx264 "
+            f"ffmpeg -nostdin -y -v error -f lavfi -i testsrc2=size=640x360:rate={FPS} -f lavfi -i sine -t {seconds} -c:v {codec} "
             f"-preset ultrafast -b:v 2M -g {FPS} -pix_fmt yuv420p -c:a aac -f mpegts {part}"), check=True)
         part.rename(clip)
     return clip
@@ -179,9 +217,19 @@ def frames(file):
     return int(found[0]) if found else 0
 
 
+def wait_for_more(neighbour, out):
+    """Waits until one that makes its own frames has begun to."""
+    size = lambda: out.stat().st_size if out.exists() else 0
+    before, end = size(), time.monotonic() + 60
+    while neighbour.films and size() == before and time.monotonic() < end:
+        time.sleep(0.2)
+
+
 def run(neighbour, tried, braidcast, seconds):
     """Runs a case; returns a word for the table."""
     folder = Path(tempfile.mkdtemp(prefix="neighbour-"))
+    # Who does not run as root writes here too.
+    folder.chmod(0o777)
     programs = Programs(folder)
     port, gate, own, fed = (free_port(neighbour.ports), free_port(neighbour.ports), free_port(), free_port())
     hidden, theirs = neighbour.secret if tried == "encrypted" else ("", "")
@@ -189,7 +237,8 @@ def run(neighbour, tried, braidcast, seconds):
     we_call = not neighbour.inward and neighbour.protocol == "RIST"
     listens, called = port, gate if tried == "loss" else port
     out, clip = folder / "out.ts", make_clip(ROOT / "target/neighbours", seconds)
-    words = {"clip": clip, "out": out, "fed": fed, "port": listens if we_call else called, "at": f"127.0.0.1:{called}"}
+    hevc = make_clip(ROOT / "target/neighbours", seconds, "libx265") if "{hevc}" in neighbour.command else None
+    words = {"clip": clip, "hevc": hevc, "braidcast": braidcast, "out": out, "fed": fed, "port": listens if we_call else called, "at": f"127.0.0.1:{called}"}
     told = {"port": listens, "from": f"127.0.0.1:{called}", "secret": hidden}
     try:
         if tried == "loss":
@@ -201,6 +250,7 @@ def run(neighbour, tried, braidcast, seconds):
             receiver = programs.start([braidcast, "receive", ours, "out.ts", "--give-up", "20s"])
             time.sleep(1)
             other = programs.start(command)
+            wait_for_more(neighbour, out)
             until = time.monotonic() + seconds + 4
         else:
             receiver = programs.start([braidcast, "receive", str(own), ours])
@@ -216,8 +266,9 @@ def run(neighbour, tried, braidcast, seconds):
             # Who comes back sooner finds its place taken, as with a second caller.
             time.sleep(1.5)
             begins, cut = 2, seconds / 2
-            other = programs.start(command)
-            until += seconds / 2 if neighbour.inward else 0
+            other, since = programs.start(command), time.monotonic()
+            wait_for_more(neighbour, out)
+            until += (seconds / 2 if neighbour.inward else 0) + time.monotonic() - since
         while time.monotonic() < until:
             time.sleep(0.2)
         programs.stop(other, signal.SIGINT)
@@ -239,14 +290,14 @@ def run(neighbour, tried, braidcast, seconds):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def version(neighbour):
+def version(neighbour, braidcast):
     """Returns the version that a program prints; nothing if it is not installed."""
     try:
-        shown = subprocess.run(neighbour.version.split(), capture_output=True, text=True, timeout=20)
+        shown = subprocess.run(neighbour.version.format(braidcast=braidcast).split(), capture_output=True, text=True, timeout=20)
     except OSError:
         return None
     found = re.search(r"\b\d+\.\d+\.\d+\b", shown.stdout + shown.stderr)
-    return found[0] if found else "?"
+    return found[0] if found else None
 
 
 def cases(only, tried):
@@ -273,7 +324,7 @@ def run_all(args):
     braidcast = args.braidcast or str(ROOT / "target/debug/braidcast")
     tried = args.tried.split(",") if args.tried else list(TRIED)
     wanted = list(cases(args.only, tried))
-    versions = {neighbour.name: version(neighbour) for neighbour, _ in wanted}
+    versions = {neighbour.name: version(neighbour, braidcast) for neighbour, _ in wanted}
     clips = ROOT / "target/neighbours"
     clips.mkdir(parents=True, exist_ok=True)
     for seconds in {args.soak if what == "soak" else SHORT for _, what in wanted}:
@@ -333,6 +384,19 @@ def show(args):
     return 0
 
 
+def obs(args):
+    """Has OBS stream; returns another number than 0 while it does not listen yet."""
+    sys.path.insert(0, str(ROOT / "docs/examples"))
+    follow = importlib.import_module("obs-follow")
+    try:
+        socket = follow.connect(f"127.0.0.1:{args.port}", "secret")
+    except OSError:
+        return 1
+    settings = {"streamServiceType": "rtmp_custom", "streamServiceSettings": {"server": args.url, "key": args.key}}
+    follow.request(socket, "SetStreamServiceSettings", **settings)
+    return 0 if follow.request(socket, "StartStream")["requestStatus"]["result"] else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -345,6 +409,11 @@ def main():
     runs.set_defaults(do=run_all)
     commands.add_parser("write").set_defaults(do=write)
     commands.add_parser("list").set_defaults(do=show)
+    to_obs = commands.add_parser("obs")
+    to_obs.add_argument("port", type=int)
+    to_obs.add_argument("url")
+    to_obs.add_argument("key")
+    to_obs.set_defaults(do=obs)
     args = parser.parse_args()
     sys.exit(args.do(args))
 

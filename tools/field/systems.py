@@ -125,6 +125,18 @@ def srtla(cell, sender):
          ("srt-send", _srt_live(tool("srt-live-transmit"), f"udp://{at(port)}", call))])
 
 
+def srtla_in(cell):
+    """The sender of our own tests, which shares packets out as srtla_send does, into `receive`."""
+    phone = Path(cell.braidcast).parent / "examples/phone"
+    if not os.access(phone, os.X_OK):
+        raise Missing(f"no {phone} (cargo build --release -p braidcast-gateway --example phone)")
+    port, ms = cell.port, cell.told_ms
+    listen = f"srtla://:{port + 2}?latency={ms}"
+    return (
+        [("receive", [cell.braidcast, "receive", listen, f"udp://{at(port + 1)}", "-q", "--json"])],
+        [("send", [str(phone), str(port), str(ms), *cell.entries])])
+
+
 def rist(cell, weights):
     """Main profile. Weights share the packets out among the links; a weight of 0 sends every packet over each."""
     ms, port = cell.told_ms, cell.port
@@ -140,6 +152,7 @@ def systems():
         "braidcast": System("braidcast", braidcast, own_buffer=False, ours=True),
         "braidcast-single": System("braidcast, better link", braidcast, one_link=True, own_buffer=False, ours=True),
         "braidcast-relay": System("braidcast by a relay", braidcast_by_relay, own_buffer=False, ours=True, asked=True),
+        "srtla-in": System("SRTLA in, our test's sender", srtla_in, ours=True),
         "srt-broadcast": System("SRT group, broadcast", lambda cell: srt_group(cell, "broadcast")),
         "srt-backup": System("SRT group, backup", lambda cell: srt_group(cell, "backup")),
         "srt": System("SRT, better link", srt, one_link=True),
@@ -173,7 +186,7 @@ def version(program, ours):
     """Returns a program's name with the version that it prints, else with the commit of the checkout that
     it was built in."""
     name, flag = Path(program).name, "--help" if Path(program).name.startswith("rist") else "-version"
-    if ours:
+    if ours and name != "phone":
         return f"braidcast {_printed([program, '--version'])} {_revision(Path(program).parent) or ''}".strip()
     packaged = program == shutil.which(name)
     known = _printed([program, flag]) if packaged else _revision(Path(program).parent)

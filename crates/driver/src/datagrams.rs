@@ -1,11 +1,12 @@
 //! Datagrams of an application's own sockets, many with one system call.
 
 use crate::socket::{Slots, set_option};
-use quinn_udp::{BATCH_SIZE, UdpSockRef, UdpSocketState};
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use socket2::Socket as RawSocket;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -54,23 +55,37 @@ impl DatagramReader {
     /// # Errors
     /// Those of the socket. One that is reported once may be followed by datagrams.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8], Duration)) -> io::Result<Batch> {
+        let today = wall_clock();
+        self.receive_each(|meta, bytes| {
+            // A wall clock that was set meanwhile makes a wrong time of it, which whoever knows when it read last
+            // bounds.
+            take(bytes, meta.timestamp.map_or(Duration::ZERO, |came| today.saturating_sub(came)));
+        })
+    }
+
+    /// The same with the address that each came from.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn receive_from(&mut self, mut take: impl FnMut(SocketAddr, &[u8])) -> io::Result<Batch> {
+        self.receive_each(|meta, bytes| take(meta.addr, bytes))
+    }
+
+    fn receive_each(&mut self, mut take: impl FnMut(&RecvMeta, &[u8])) -> io::Result<Batch> {
         let Self { raw, state, slots } = self;
         let count = match slots.receive(|bufs, meta| state.recv(UdpSockRef::from(&*raw), bufs, meta)) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Batch { datagrams: 0, more: false }),
             Err(error) => return Err(error),
         };
-        let (mut datagrams, today) = (0, wall_clock());
+        let mut datagrams = 0;
         for (meta, bytes) in slots.filled(count) {
-            // A wall clock that was set meanwhile makes a wrong time of it, which whoever knows when it read last
-            // bounds.
-            let age = meta.timestamp.map_or(Duration::ZERO, |came| today.saturating_sub(came));
             if bytes.is_empty() {
-                take(bytes, age);
+                take(meta, bytes);
                 datagrams += 1;
             }
             for payload in bytes.chunks(meta.stride.max(1)) {
-                take(payload, age);
+                take(meta, payload);
                 datagrams += 1;
             }
         }

@@ -37,6 +37,7 @@ mod load;
 mod message;
 mod method;
 mod never_discard;
+mod plan;
 mod ring;
 mod ring_sbpn2;
 mod rule;
@@ -51,6 +52,7 @@ mod weighted;
 pub use frame::{Frame, NeededBy};
 pub use message::{Discard, Limits, Outlook, Priority, Refused, Tag, UnknownPriority, Why};
 pub use method::Method;
+pub use plan::{Place, Planned, Way, Ways};
 pub use weighted::Weights;
 
 use braidcast_core::Instant;
@@ -93,6 +95,35 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
         self.peek_on_time(outlook)?;
         self.pop(outlook, &mut Vec::new())
+    }
+
+    /// What the path `mine` of `ways` takes a part of next, if all that waits is laid over all of them behind
+    /// `under_way`: what is left of a message that was taken out, and when that is due. Of the messages that wait only
+    /// those that `may` be begun. `None`: there is nothing for that path, or no plan.
+    fn planned(
+        &mut self,
+        _now: Instant,
+        _ways: &mut Ways,
+        _mine: usize,
+        _under_way: Option<(usize, Option<Instant>)>,
+        _may: &dyn Fn(&M) -> bool,
+    ) -> Option<Planned> {
+        None
+    }
+
+    /// The message that waits at a place that was planned a moment ago; its tag has the bytes that are left.
+    fn at(&self, _place: Place) -> Option<(&Tag, &M)> {
+        None
+    }
+
+    /// `bytes` of the message that waits there were sent. The rest waits on, and may be discarded as others may; with
+    /// the last byte the message is out.
+    fn take_part(&mut self, _outlook: &Outlook, _place: Place, _bytes: usize) {}
+
+    /// Takes out the first of the messages of which a part was taken that is the one `asked` for, wherever it waits.
+    /// Returns its tag, with the bytes that were left.
+    fn withdraw(&mut self, _asked: &dyn Fn(&M) -> bool) -> Option<Tag> {
+        None
     }
 
     /// A message that was taken out did not arrive in time after all: what needs its [`Frame`] is

@@ -9,8 +9,14 @@ use core::ops::Range;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+/// Streams of the first priority, and how many there are of each of the others.
+const FIRST: u16 = 2;
+const RANKS: u16 = 4;
+/// Frames take this many streams of their rank in turn: of a stream the transport begins one message at most before its
+/// turn (decision 41). All streams fit in the 64 that an association has by default.
+const TURNS: u16 = 15;
 /// Streams that a session uses.
-pub(crate) const STREAMS: u16 = 6;
+pub(crate) const STREAMS: u16 = FIRST + RANKS * TURNS;
 /// The stream of clock, end and feedback messages, and of tables. In a reliable session, of
 /// everything.
 pub(crate) const CONTROL: u16 = 0;
@@ -159,20 +165,37 @@ impl Frames {
     }
 }
 
-/// The stream of a unit.
-///
-/// Tables, with what else is small, and audio come first: both cost more than any frame when they
-/// lack. Then I, P, B frames that others need, and frames of which none is predicted. What is bulky and unknown
-/// goes with P: it may be a codec as bulky as video, which must never hold up
-/// the audio. What nobody misses goes last. Plain data has its session to itself.
-pub(crate) const fn stream(kind: Kind, reference: bool) -> u16 {
-    match kind {
-        Kind::Tables => CONTROL,
-        Kind::Audio => 1,
-        Kind::I | Kind::Data => 2,
-        Kind::P | Kind::Other if reference => 3,
-        Kind::B if reference => 4,
-        Kind::P | Kind::B | Kind::Other => 5,
+/// Which stream of its rank each frame takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns([(u64, u16); RANKS as usize]);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self([(u64::MAX, TURNS - 1); RANKS as usize])
+    }
+}
+
+impl Turns {
+    /// The stream of a unit of the frame `number`, the same for all units of that frame.
+    ///
+    /// Tables, with what else is small, and audio come first: both cost more than any frame when they
+    /// lack. Then I, P, B frames that others need, and frames of which none is predicted. What is bulky and unknown
+    /// goes with P: it may be a codec as bulky as video, which must never hold up
+    /// the audio. What nobody misses goes last. Plain data has its session to itself.
+    pub(crate) const fn stream(&mut self, kind: Kind, reference: bool, number: u64) -> u16 {
+        let rank = match kind {
+            Kind::Tables => return CONTROL,
+            Kind::Audio => return 1,
+            Kind::I | Kind::Data => 0,
+            Kind::P | Kind::Other if reference => 1,
+            Kind::B if reference => 2,
+            Kind::P | Kind::B | Kind::Other => 3,
+        };
+        let (latest, turn) = &mut self.0[rank as usize];
+        if *latest != number {
+            (*latest, *turn) = (number, (*turn + 1) % TURNS);
+        }
+        FIRST + *turn * RANKS + rank
     }
 }
 
@@ -184,11 +207,8 @@ pub(crate) const fn is_missed_by_none(kind: Kind, reference: bool) -> bool {
 /// The priority of a stream, 0 first.
 pub(crate) const fn priority(stream: u16) -> Priority {
     match stream {
-        CONTROL | 1 => Priority::new(0),
-        2 => Priority::new(1),
-        3 => Priority::new(2),
-        4 => Priority::new(3),
-        _ => Priority::new(4),
+        0..FIRST => Priority::new(0),
+        _ => Priority::new(((stream - FIRST) % RANKS) as u8 + 1),
     }
 }
 
@@ -270,6 +290,17 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_a_rank_take_its_streams_in_turn_and_units_of_a_frame_the_same() {
+        let mut turns = Turns::default();
+        let taken = [7, 7, 9, 12].map(|number| turns.stream(Kind::P, true, number));
+        assert_eq!(taken, [3, 3, 7, 11]);
+        assert_eq!(turns.stream(Kind::I, true, 13), 2, "each rank has its own");
+        let last = (0..14).map(|number| turns.stream(Kind::P, true, 20 + number)).max();
+        assert_eq!(last, Some(STREAMS - 3));
+        assert!((0..STREAMS).all(|stream| priority(stream).index() == 0 || stream >= FIRST));
+    }
+
+    #[test]
     fn frames_need_those_before_them_in_their_elementary_stream_and_others_need_none() {
         use NeededBy::{Nothing, Rest, Some as Few};
         let told = frames(&[
@@ -315,8 +346,9 @@ mod tests {
         let told = frames(&[(256, Kind::I, true), (256, Kind::P, false), (256, Kind::P, true), (256, Kind::P, false)]);
         let expected = [(None, 0, Rest), (Some(0), 0, Nothing), (Some(0), 0, Rest), (Some(2), 0, Nothing)];
         assert_eq!(told, expected);
-        assert_eq!([true, false].map(|reference| stream(Kind::P, reference)), [3, 5]);
-        assert_eq!([true, false].map(|reference| stream(Kind::Other, reference)), [3, 5]);
+        for kind in [Kind::P, Kind::Other] {
+            assert_eq!([true, false].map(|reference| Turns::default().stream(kind, reference, 0)), [3, 5]);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::via::{Via, via};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -80,6 +81,9 @@ pub(crate) struct ReceiveArgs {
     /// Wait for the next sender when a stream ends
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Streams at a time, if each has an output by its own name; one by SRT may hold 37 MB [default: 64]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+    pub(crate) streams: Option<usize>,
     /// Append to FILE
     #[arg(long, conflicts_with = "overwrite")]
     pub(crate) append: bool,

@@ -157,6 +157,25 @@ fn hashes(ffmpeg: &mut Command) -> Vec<String> {
 }
 
 #[test]
+fn as_many_streams_come_in_at_a_time_as_are_wanted() {
+    let (dir, [port, srt]) = (tempfile::tempdir().unwrap(), free_ports());
+    let dir = dir.path();
+    transport_stream(dir, 3);
+    let args = format!("receive {port},srt://:{srt}?latency=200 {{name}}.ts --streams 2 --give-up 1s");
+    let receiver = Running::start(dir, &args).wait_for("listening on srt://");
+    let to = |id: &str| format!("srt://127.0.0.1:{srt}?streamid={id}");
+    let encoders = ["cam1", "cam2"].map(|id| {
+        let (dir, to) = (dir.to_owned(), to(id));
+        std::thread::spawn(move || ffmpeg(&dir, &to))
+    });
+    let receiver = receiver.wait_for("cam1: a stream").wait_for("cam2: a stream");
+    assert!(!ffmpeg(dir, &to("cam3")), "a third one");
+    encoders.into_iter().for_each(|encoder| assert!(encoder.join().unwrap()));
+    receiver.finish().says(0, &["stream 'cam3'"]);
+    assert!(dir.join("cam1.ts").exists() && dir.join("cam2.ts").exists() && !dir.join("cam3.ts").exists());
+}
+
+#[test]
 fn what_an_encoder_publishes_by_rtmp_comes_out_as_the_same_pictures() {
     let (dir, [port, rtmp]) = (tempfile::tempdir().unwrap(), free_ports());
     let dir = dir.path();
@@ -201,6 +220,7 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
         ),
         ("receive 9000 rtmp://live.example".into(), ["APP and KEY are missing", "as the platform shows them"]),
         ("receive 9000 rtmps://live.example/app".into(), ["APP or KEY is missing", "@FILE"]),
+        ("receive 9000 out.ts --streams 2".into(), ["--streams has no effect", "{name}"]),
         ("receive rtsp://:5000 out.ts".into(), ["nothing listens for 'rtsp://'", "rist://"]),
         ("receive rist://:5001 out.ts".into(), ["even port", "profile=main"]),
         (format!("receive {port},rist://:5000 {{name}}.ts"), ["it does not say", "?name=cam1"]),

@@ -279,9 +279,11 @@ fn tshark_shows_nothing_of_a_stream_unless_both_ends_say_plain() {
         // The last of them may cross the first record of the other end, and so may answers to
         // heartbeats of the handshake.
         let late = protected.iter().filter(|(types, _)| *types != "65");
-        let is_late =
-            |(types, ppid): &&(&str, &str)| matches!(*types, "3" | "5") || (is_data(types) && is_key_message(ppid));
-        assert!(late.clone().all(|it| is_late(&it)) && late.count() < 6, "{kinds:?}");
+        // A slow machine has both of these in one packet.
+        let are_answers = |types: &str| types.split(',').all(|it| matches!(it, "3" | "5"));
+        let is_late = |(types, ppid): &(&str, &str)| are_answers(types) || (is_data(types) && is_key_message(ppid));
+        let late: Vec<_> = late.collect();
+        assert!(late.iter().all(|it| is_late(it)) && late.len() < 6, "late in clear: {late:?} of {kinds:?}");
     }
 }
 

@@ -6,6 +6,6 @@ mod receive;
 mod rtt;
 
 pub(crate) use clock::Clock;
-pub(crate) use receive::Receive;
 pub use receive::Received;
+pub(crate) use receive::{RANGES, Receive};
 pub(crate) use rtt::Rtt;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Missing packets are asked for again after a round trip and this much, as the other end may not answer at once
 /// (draft-sharabayko-srt §4.8.2 has half of that, and at least 20 ms).
 const MARGIN: Duration = Duration::from_millis(10);
-/// Ranges in one NAK: a packet full of them.
-const RANGES: usize = 180;
+/// Ranges in one request: a packet full of them.
+pub(crate) const RANGES: usize = 180;
 /// How fast a tolerance of reordering that is not needed any more shrinks.
 const DECAY: Duration = Duration::from_secs(1);
 
@@ -289,9 +289,14 @@ impl<const BITS: u32> Receive<BITS> {
         self.ask_at
     }
 
+    /// Nobody can be asked at `now`: it is tried again soon.
+    pub(crate) fn ask_later(&mut self, now: Instant) {
+        self.ask_at = self.ask_at.map(|at| at.max(now + MARGIN));
+    }
+
     /// Hands what is to be asked for again at `now` to `write`: the first and the last number of each range, which has
-    /// at most 65,536.
-    pub(crate) fn ask(&mut self, now: Instant, rtt: &Rtt, mut write: impl FnMut(u32, u32)) {
+    /// at most 65,536; `most` ranges.
+    pub(crate) fn ask(&mut self, now: Instant, rtt: &Rtt, most: usize, mut write: impl FnMut(u32, u32)) {
         if self.ask_at.is_none_or(|at| at > now) {
             return;
         }
@@ -299,7 +304,7 @@ impl<const BITS: u32> Receive<BITS> {
         let (mut next, mut ranges) = (None, 0);
         for (first, loss) in &mut self.losses {
             let mut at = loss.asked.map_or(loss.noticed + self.tolerance, |asked| asked + again);
-            if at <= now && ranges < RANGES {
+            if at <= now && ranges < most {
                 write(*first as u32, loss.last as u32);
                 self.counts.asked += loss.last - first + 1;
                 loss.asked = Some(now);
@@ -361,7 +366,7 @@ mod tests {
 
     fn asked(rx: &mut Receive<31>, now: u64) -> Vec<(u32, u32)> {
         let mut ranges = Vec::new();
-        rx.ask(ms(now), &Rtt::new(), |first, last| ranges.push((first & 0x7fff_ffff, last & 0x7fff_ffff)));
+        rx.ask(ms(now), &Rtt::new(), RANGES, |first, last| ranges.push((first & 0x7fff_ffff, last & 0x7fff_ffff)));
         ranges
     }
 

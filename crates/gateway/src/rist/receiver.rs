@@ -5,7 +5,7 @@ use super::tunnel::{OVERHEAD, Opened, Refusal, Shape, Tunnel};
 use super::wire::nulls;
 use super::wire::rtcp::{Block, Composer, Item, Items};
 use super::{AGAIN, ECHOES, LONGEST_ECHO, NAME, Options, Profile, REPORTS, stamp};
-use crate::reception::{Clock, Receive, Rtt};
+use crate::reception::{Clock, RANGES, Receive, Rtt};
 use crate::rtp::Packet;
 use crate::srt::Sent;
 use braidcast_core::{Datagram, Instant, Rng, Route, Unwrapper};
@@ -20,6 +20,8 @@ const SILENT: Duration = Duration::from_secs(1);
 const FACTOR: usize = 3;
 /// What may be sent to an address at once: a second of requests.
 const MOST_CREDIT: usize = 1 << 16;
+/// Bytes of each range in a request.
+const RANGE: usize = 4;
 /// Time between samples of the sender's clock.
 const SAMPLES: Duration = Duration::from_millis(10);
 /// The longest payload: an IP packet of 1500 bytes.
@@ -376,20 +378,26 @@ impl Rest {
         if peers.is_empty() || flow.rx.ask_at().is_none_or(|at| at > now) {
             return;
         }
+        // What nobody can be sent is not asked for, so that it is not waited for either.
+        let turn = flow.turn.wrapping_add(1);
+        let turns = (0..peers.len()).map(|n| peers[(turn + n) % peers.len()]);
+        let least = request(own, flow.source, &[(0, 0)]).len();
+        let affordable = |peer: &Peer| {
+            let rest = left(credits, peer.route).checked_sub(least + peer.overhead())?;
+            Some((1 + rest / RANGE).min(RANGES))
+        };
+        let Some((peer, most)) = turns.into_iter().find_map(|peer| Some((peer, affordable(peer)?))) else {
+            return flow.rx.ask_later(now);
+        };
         let mut ranges = Vec::new();
-        flow.rx
-            .ask(now, &flow.rtt, |first, last| ranges.push((first as u16, (last as u16).wrapping_sub(first as u16))));
+        let missing = |first: u32, last: u32| ranges.push((first as u16, (last as u16).wrapping_sub(first as u16)));
+        flow.rx.ask(now, &flow.rtt, most, missing);
         if ranges.is_empty() {
             return;
         }
-        let mut request = Vec::new();
-        let mut to = Composer::new(own, &mut request);
-        to.receiver_report(None);
-        to.name(NAME);
-        to.missing(flow.source, &ranges);
-        flow.turn = flow.turn.wrapping_add(1);
-        let mut turns = (0..peers.len()).map(|n| peers[(flow.turn + n) % peers.len()]);
-        if let Some(peer) = turns.find(|peer| spend(credits, peer.route, request.len() + peer.overhead())) {
+        flow.turn = turn;
+        let request = request(own, flow.source, &ranges);
+        if spend(credits, peer.route, request.len() + peer.overhead()) {
             out.send_sealed(peer.route, peer.shape, &request, tunnel);
         }
     }
@@ -420,6 +428,22 @@ impl Rest {
             }
         }
     }
+}
+
+/// What asks `source` for these packets again.
+fn request(own: u32, source: u32, ranges: &[(u16, u16)]) -> Vec<u8> {
+    let mut request = Vec::new();
+    let mut to = Composer::new(own, &mut request);
+    to.receiver_report(None);
+    to.name(NAME);
+    to.missing(source, ranges);
+    request
+}
+
+/// The longest datagram that may go there.
+fn left(credits: &[Credit], route: Route) -> usize {
+    let credit = credits.iter().find(|credit| credit.ip == route.remote.ip());
+    credit.map_or(0, |credit| credit.left.saturating_sub(route.headers()))
 }
 
 /// A datagram of `len` bytes came over `route`.

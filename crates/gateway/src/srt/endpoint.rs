@@ -105,6 +105,11 @@ impl Endpoint {
         self.links().map(|link| (ConnectionId(link.agreed.own_id), link.report()))
     }
 
+    /// How this one goes.
+    pub fn report(&self, connection: ConnectionId) -> Option<Report> {
+        self.links().find(|link| link.agreed.own_id == connection.0).map(Link::report)
+    }
+
     /// Returns `true` if there is a connection.
     pub fn is_connected(&self) -> bool {
         self.links().any(|link| !link.is_ending())

@@ -4,7 +4,7 @@ use super::cipher::Cipher;
 use super::options::Options;
 use super::send::{Send, Sent};
 use super::wire::{Ack, Control, ControlKind, Data, KeySlot, LossList, Packet, write_loss};
-use crate::reception::{Clock, Receive, Received, Rtt};
+use crate::reception::{Clock, RANGES, Receive, Received, Rtt};
 use braidcast_core::Instant;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -294,7 +294,7 @@ impl Link {
         if self.rx.ask_at().is_some_and(|at| at <= now) {
             let mut body = std::mem::take(&mut self.scratch);
             body.clear();
-            self.rx.ask(now, &self.rtt, |first, last| write_loss(&mut body, first, last));
+            self.rx.ask(now, &self.rtt, RANGES, |first, last| write_loss(&mut body, first, last));
             if !body.is_empty() {
                 self.say(now, ControlKind::Nak, 0, &body);
             }

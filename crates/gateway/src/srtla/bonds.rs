@@ -20,6 +20,10 @@ const ALIVE: Duration = Duration::from_secs(4);
 const MINUTE: u64 = 60_000_000_000;
 /// Answers that wait to leave.
 const ANSWERS: usize = 256;
+/// A step of the registration is answered again after this time, if its sender has not gone on: senders wait a second
+/// before they say anything again. It is more than the round trip of most, and less than half of that second. With
+/// both answers at most twice the bytes of the question are sent there.
+const AGAIN: Duration = Duration::from_millis(300);
 
 /// How a link goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +62,8 @@ pub struct Bonds {
     members: BTreeMap<SocketAddr, SocketAddr>,
     count: u64,
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Answers to be repeated, in the order of these times.
+    repeats: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
     tend_at: Option<Instant>,
 }
 
@@ -77,6 +83,7 @@ impl Bonds {
             members: BTreeMap::new(),
             count: 0,
             answers: VecDeque::new(),
+            repeats: VecDeque::new(),
             tend_at: None,
         }
     }
@@ -93,7 +100,7 @@ impl Bonds {
             }
             Packet::Register1(id) => {
                 let id = self.identifier(id, now.as_nanos() / MINUTE);
-                self.say(from, &Packet::Register2(&id));
+                self.say_twice(now, from, &Packet::Register2(&id));
             }
             Packet::Register2(id) => self.join(now, from, id),
             // What only receivers say.
@@ -106,6 +113,17 @@ impl Bonds {
         let mut bytes = Vec::new();
         packet.write(&mut bytes);
         self.answer(to, bytes);
+    }
+
+    /// Says it now, and again if the sender does not go on.
+    fn say_twice(&mut self, now: Instant, to: SocketAddr, packet: &Packet<'_>) {
+        self.say(to, packet);
+        self.repeats.retain(|(_, other, _)| *other != to);
+        if self.repeats.len() < ANSWERS {
+            let mut bytes = Vec::new();
+            packet.write(&mut bytes);
+            self.repeats.push_back((now + AGAIN, to, bytes));
+        }
     }
 
     fn answer(&mut self, to: SocketAddr, bytes: Vec<u8>) {
@@ -136,7 +154,7 @@ impl Bonds {
         let alias = match there {
             Some(alias) => alias,
             None if !ours(minute) && !minute.checked_sub(1).is_some_and(ours) => {
-                return self.say(from, &Packet::NoGroup);
+                return self.say_twice(now, from, &Packet::NoGroup);
             }
             None if self.groups.len() >= GROUPS && !self.make_room() => return self.say(from, &Packet::Error),
             None => {
@@ -163,6 +181,7 @@ impl Bonds {
             self.members.insert(from, alias);
         }
         self.hear(now, from, 0);
+        self.repeats.retain(|(_, to, _)| *to != from);
         self.tend_at.get_or_insert(now + SILENT);
         self.say(from, &Packet::Register3);
     }
@@ -237,12 +256,16 @@ impl Bonds {
     }
 
     /// When to [`tend`](Self::tend) them.
-    pub const fn timeout(&self) -> Option<Instant> {
-        self.tend_at
+    pub fn timeout(&self) -> Option<Instant> {
+        Instant::first_of([self.tend_at, self.repeats.front().map(|(at, ..)| *at)])
     }
 
-    /// Forgets links that are silent, and groups without links.
+    /// Repeats answers that may be lost; forgets links that are silent, and groups without links.
     pub fn tend(&mut self, now: Instant) {
+        while self.repeats.front().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, to, bytes)) = self.repeats.pop_front() else { break };
+            self.answer(to, bytes);
+        }
         if self.tend_at.is_none_or(|at| at > now) {
             return;
         }
@@ -325,6 +348,32 @@ mod tests {
         assert_eq!(routes(&[0x80, 2, 0, 0]), [addr(1), addr(2)]);
         assert_eq!(routes(&[0x80, 3, 0, 0]), [addr(1)]);
         assert_eq!(bonds.links(alias).iter().map(|link| link.packets).collect::<Vec<_>>(), [13, 12]);
+    }
+
+    #[test]
+    fn a_step_that_is_not_followed_by_the_next_is_answered_once_more() {
+        let mut bonds = bonds();
+        let again = |bonds: &mut Bonds, at: u64| {
+            bonds.tend(Instant::from_millis(at));
+            std::iter::from_fn(|| bonds.poll_answer()).collect::<Vec<_>>()
+        };
+        let no_group = say(&mut bonds, 0, 1, &Packet::Register2(&[3; ID]));
+        assert_eq!((bonds.timeout(), again(&mut bonds, 299)), (Some(Instant::from_millis(300)), vec![]));
+        assert_eq!(again(&mut bonds, 300), [(addr(1), no_group)]);
+        assert_eq!((bonds.timeout(), again(&mut bonds, 900)), (None, vec![]));
+        // A later step takes the place of one before.
+        say(&mut bonds, 1000, 1, &Packet::Register2(&[3; ID]));
+        let answer = say(&mut bonds, 1100, 1, &Packet::Register1(&[3; ID]));
+        assert_eq!(again(&mut bonds, 1400), [(addr(1), answer.clone())]);
+        say(&mut bonds, 2000, 1, &Packet::Register1(&[3; ID]));
+        let Some(Packet::Register2(id)) = Packet::parse(&answer) else { panic!("{answer:?}") };
+        say(&mut bonds, 2100, 1, &Packet::Register2(id));
+        assert_eq!(again(&mut bonds, 2300), []);
+        // Strangers fill no memory with it.
+        for n in 0..1000 {
+            say(&mut bonds, 3000, n, &Packet::Register1(&[3; ID]));
+        }
+        assert_eq!(bonds.repeats.len(), ANSWERS);
     }
 
     #[test]

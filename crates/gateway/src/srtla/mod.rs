@@ -12,7 +12,8 @@
 //! keep-alives are sent back as they came. SRT's acknowledgements go over all links, everything else over the one
 //! that was heard last.
 //!
-//! Nothing is kept of who only sent REG1: our half of the identifier is a code over the sender's.
+//! Nothing is kept of who only sent REG1, but for the 300 ms after which it is answered once more: our half of the
+//! identifier is a code over the sender's.
 
 mod bonds;
 mod wire;

@@ -540,3 +540,32 @@ fn who_was_not_heard_lately_is_not_asked_for_what_is_missing() {
     }
     assert!(open.asked.len() > 20 && !open.asked.contains(&gone.ip()), "{:?}", open.asked);
 }
+
+#[test]
+fn what_nobody_may_be_asked_for_yet_is_asked_for_as_soon_as_somebody_may() {
+    let mut receiver = Endpoint::receiver(Instant::ZERO, options(1000), Rng::from_seed(1));
+    // Media comes from one host, and reports from another, to which little may be sent for what it brings.
+    let [media, reports] = [(0, SENDER[0]), (1, "192.0.2.1:7")]
+        .map(|(socket, remote)| Route::new(SocketId(socket), remote.parse().unwrap()));
+    let mut asked = Vec::new();
+    for n in 0..100_u64 {
+        let now = Instant::from_millis(10 * n);
+        let mut hear = |route, bytes: &[u8]| {
+            receiver.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: bytes });
+        };
+        let mut packet = Vec::new();
+        Header::of_ts(n as u16, (n * 900) as u32, 8).write(&mut packet);
+        packet.extend([0x47; 188]);
+        if n != 20 {
+            hear(media, &packet);
+        }
+        // The second one comes when nothing is left of what the first one allows for, and a packet is missing.
+        if n == 5 || n == 25 {
+            hear(reports, &shortest());
+        }
+        receiver.handle_timeout(now);
+        let is_request = |bytes: &Vec<u8>| Items::new(bytes).any(|item| matches!(item, Item::Missing(_)));
+        asked.extend(sent(&mut receiver, now).iter().filter(|bytes| is_request(bytes)).map(|_| n));
+    }
+    assert_eq!(asked.first(), Some(&25), "{asked:?}");
+}

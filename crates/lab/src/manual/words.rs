@@ -220,6 +220,7 @@ const SCTP: Words = &[
     ("fec_receive", "takes redundancy without sending any"),
     ("artx", "adaptive retransmission delay: the reading of eq. 8.2, or `off`"),
     ("forward_delay", "measures delays one way where the scheduler heeds them (decision 21)"),
+    ("plan_from", "distance from the nearest path from which one takes parts by a plan, or `off` (decision 41)"),
     ("delay_error", "percentage by which the scheduler overestimates forward delays (THESIS §7.2.1)"),
     ("artx_from", "from when the delay of aRTX counts"),
 ];

@@ -70,6 +70,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("fec_receive", |o, v| put(&mut o.redundancy.fec_receive, flag(v))),
     key("artx", |o, v| off_or(&mut o.redundancy.artx, v)),
     key("forward_delay", |o, v| put(&mut o.paths.forward_delay, flag(v))),
+    key("plan_from", plan_from),
     key("delay_error", |o, v| put(&mut o.papers.delay_error, whole(v, 0, 1000))),
     key("artx_from", |o, v| put(&mut o.papers.artx_from, word(v))),
 ];
@@ -124,6 +125,12 @@ fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
 fn switchover(options: &mut Options, value: &Value) -> Result<(), String> {
     let after = if value.says("off") { Ok(None) } else { whole(value, 0, 1000).map(Some) };
     put(&mut options.paths.switchover, after)
+}
+
+/// `off`, or the distance from which a path takes parts by a plan.
+fn plan_from(options: &mut Options, value: &Value) -> Result<(), String> {
+    let from = if value.says("off") { Ok(None) } else { time(value).map(Some) };
+    put(&mut options.paths.plan_from, from)
 }
 
 /// `off`, or packets for one acknowledgement.

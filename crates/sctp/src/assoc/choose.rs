@@ -23,6 +23,12 @@ impl Avoided {
         index.get() < Self::BITS && self.0 >> index.get() & 1 == 1
     }
 
+    pub(super) const fn remove(&mut self, index: PathIndex) {
+        if index.get() < Self::BITS {
+            self.0 &= !(1 << index.get());
+        }
+    }
+
     pub(super) const fn add(&mut self, index: PathIndex) {
         if index.get() < Self::BITS {
             self.0 |= 1 << index.get();
@@ -109,7 +115,8 @@ impl Open {
                 break;
             }
         }
-        self.books().1.account_for_discarded();
+        let (ledger, books) = self.books();
+        ledger.account_for_discarded(books);
     }
 
     /// Returns `true` if there is something for the path `index`, as far as the queue is concerned.

@@ -52,9 +52,9 @@ impl Open {
         self.queue.front().is_some_and(crate::tx::Front::tells_needs)
     }
 
-    /// Paths are spared where a queue can tell what it needs of them, and the scheduler leaves that
-    /// open: those of papers use all paths, whatever comes of it.
-    fn may_spare(&self) -> bool {
+    /// Returns `true` if frames decide which path carries what: the queue can tell what they need, and the scheduler
+    /// leaves that open. Those of papers use all paths, whatever comes of it.
+    pub(super) fn decides_by_frames(&self) -> bool {
         self.options.paths.concurrent
             && self.options.paths.scheduler == braidcast_mpath::SchedulerKind::EarliestDelivery
             && self.queue.front().is_some_and(crate::tx::Front::tells_needs)
@@ -63,7 +63,7 @@ impl Open {
     /// Has paths that are not needed not be ready, neither for new data nor for what was lost.
     /// Returns them.
     pub(super) fn spare_paths(&mut self, now: Instant, views: &mut [PathView]) -> Avoided {
-        if !self.may_spare() {
+        if !self.decides_by_frames() {
             return Avoided::default();
         }
         let waiting = self.queue.waiting_bytes();

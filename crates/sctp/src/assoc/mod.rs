@@ -28,6 +28,7 @@ mod handshake;
 mod heartbeat;
 mod intake;
 mod joins;
+mod laid;
 mod loss;
 mod opening;
 mod paths;
@@ -67,6 +68,7 @@ use asconf::Reconfiguration;
 use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Rng, Route};
 use braidcast_mpath::{Candidate, PathView, Scheduler, SchedulerKind, Selector};
+use braidcast_queue::Ways;
 use choose::Avoided;
 use control::ControlQueue;
 use enough::Spared;
@@ -171,6 +173,7 @@ struct Open {
 struct Scratch {
     ack: AckScratch,
     views: Vec<PathView>,
+    ways: Ways,
     candidates: Vec<Candidate>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,

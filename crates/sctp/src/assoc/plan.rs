@@ -6,6 +6,7 @@ use crate::path::{Path, PathIndex};
 use crate::wire::{Header, padded};
 use braidcast_core::events::{PacketContent, Purpose, SctpEvent};
 use braidcast_core::{Instant, PathId};
+use braidcast_queue::Planned;
 
 /// The next packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +35,8 @@ pub(super) enum What {
     Repeat,
     /// New data.
     New,
+    /// A part of new data that a plan gives to the path.
+    Planned(Planned),
     /// A SACK that is due, alone.
     Sack,
 }
@@ -41,7 +44,7 @@ pub(super) enum What {
 impl Plan {
     /// Returns `true` if chunks of messages go in it that congestion control lets leave.
     pub(super) const fn is_data(&self) -> bool {
-        matches!(self.what, What::Repeat | What::New)
+        matches!(self.what, What::Repeat | What::New | What::Planned(_))
     }
 
     /// The event of a packet of `size` bytes that left as planned over `path`.
@@ -52,7 +55,7 @@ impl Plan {
             What::Copy => Purpose::Copy,
             What::Redundancy => Purpose::Redundancy,
             What::Repeat => Purpose::Repeat,
-            What::New => Purpose::New,
+            What::New | What::Planned(_) => Purpose::New,
             What::Sack => Purpose::Sack,
         };
         let content = PacketContent { purpose, sack: self.sack, redundancy: self.redundancy };

@@ -88,7 +88,11 @@ impl Open {
         }
         let mut open = repeat.map(|path| (path, What::Repeat));
         if open.is_none() && new_data {
-            open = self.path_for_new(now, waiting, &mut views).map(|path| (path, What::New));
+            open = if self.decides_by_frames() && self.queue.cuts_parts() {
+                self.open_by_plan(now, waiting, &mut views, spared)
+            } else {
+                self.path_for_new(now, waiting, &mut views).map(|path| (path, What::New))
+            };
         }
         self.scratch.views = views;
         open
@@ -149,7 +153,7 @@ impl Open {
     }
 
     /// The path for new data.
-    fn path_for_new(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
+    pub(super) fn path_for_new(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
         if !self.options.paths.concurrent {
             return self.paths.data_path().filter(|&index| views[index.get()].ready && self.suits_new(index));
         }

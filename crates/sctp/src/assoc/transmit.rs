@@ -1,13 +1,15 @@
 use super::Open;
-use super::plan::Plan;
+use super::intake::Intake;
+use super::plan::{Plan, What};
 use crate::number::Tsn;
 use crate::path::PathIndex;
-use crate::tx::{Chunk, Departure, Leave};
+use crate::tx::{Chunk, Departure, Leave, Piece};
 use crate::wire::chunk::{ForwardTsn, GapBlock, GapBlocks, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Entries, Entry, Header, PROTECTION, padded};
 use braidcast_cc::PathMtu;
 use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Transmit, Writer};
+use braidcast_queue::Planned;
 
 /// Plans in a row that write nothing: each of them takes something away, an announcement or messages
 /// of the queue. More of them than this would be a loop without an end.
@@ -106,7 +108,7 @@ impl Open {
                 self.put_redundancy(now, index, start, start + limit, buf);
             }
             if plan.is_data() {
-                self.put_data(now, index, start, start + limit, buf);
+                self.put_data(now, plan, start, start + limit, buf);
                 self.queue.end_packet();
                 self.put_timestamp(now, index, start + limit, buf);
             }
@@ -216,10 +218,18 @@ impl Open {
     }
 
     /// Fills the packet: first what was lost, then what is new (RFC 9260 §6.1 C).
-    fn put_data(&mut self, now: Instant, index: PathIndex, start: usize, end: usize, buf: &mut Vec<u8>) {
-        let before = buf.len();
+    fn put_data(&mut self, now: Instant, plan: Plan, start: usize, end: usize, buf: &mut Vec<u8>) {
+        let (before, index) = (buf.len(), plan.path);
+        let waits = self.queue.waiting_bytes();
         self.put_repeats(now, index, start, end, buf);
-        self.put_new(now, index, end, buf);
+        match plan.what {
+            What::Planned(planned) if self.queue.waiting_bytes() == waits => {
+                self.put_planned(now, index, planned, end, buf);
+            }
+            // Its place may be another one's, as something was abandoned.
+            What::Planned(_) => {}
+            _ => self.put_new(now, index, end, buf),
+        }
         let sent = buf.len() - before;
         if sent > 0 {
             self.note_data_sent(now, index, sent);
@@ -288,16 +298,13 @@ impl Open {
 
     /// Appends new data for the path `index`, as far as it fits.
     fn put_new(&mut self, now: Instant, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
-        let header = self.data_header();
         while self.next_repeat(now, index).is_none()
             && self.may_carry_new(index)
             && self.has_new_data()
             && self.suits(now, index)
         {
-            let most =
-                self.longest_packet() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve(now, index);
-            let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
-            let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
+            let (room, least) = self.piece_room(now, index, end, buf);
+            let worth_it = |left: usize| room >= left || room >= least;
             self.admit(now, index, worth_it);
             let Some((key, left)) = self.queue.peek_ahead(self.lead) else { break };
             if !self.queue.is_worth_sending(self.prospect_for(now, key), key, 0)
@@ -311,20 +318,49 @@ impl Open {
                 break;
             }
             let Some(piece) = self.queue.cut_ahead(self.lead, room) else { break };
-            if self.options.limits.skip_tsns && self.agreed.forward_tsn && self.queue.waiting_bytes() > 0 {
-                self.ledger.leave_out(now, &mut self.rng, piece);
-            }
-            let leave = self.departs(now, index, usize::from(piece.len));
-            let (ledger, books) = self.books();
-            let departure = ledger.send(books, leave, piece);
-            if self.scheduler.is_everywhere() {
-                self.ledger.owe_everywhere(departure.tsn);
-            }
-            if self.owes_copy(now, index, key) {
-                self.ledger.owe_copy(departure.tsn);
-            }
-            self.put_departure(now, index, &departure, buf);
+            self.put_piece(now, index, piece, buf);
         }
+    }
+
+    /// The longest piece of new data for a packet that ends at `end`, and the shortest that is worth it.
+    fn piece_room(&self, now: Instant, index: PathIndex, end: usize, buf: &[u8]) -> (usize, usize) {
+        let header = self.data_header();
+        let most =
+            self.longest_packet() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve(now, index);
+        ((end.saturating_sub(buf.len() + header) & !3).min(most), Self::MIN_PIECE.min(most))
+    }
+
+    /// Appends a piece of what a plan gives to the path `index`, if nothing is to be repeated there.
+    fn put_planned(&mut self, now: Instant, index: PathIndex, planned: Planned, end: usize, buf: &mut Vec<u8>) {
+        if self.next_repeat(now, index).is_some() || !self.may_carry_new(index) {
+            return;
+        }
+        let (room, least) = self.piece_room(now, index, end, buf);
+        let Some((_, left)) = self.queue.peek_planned(planned) else { return };
+        if room < left.min(least) {
+            return;
+        }
+        let outlook = self.prospects(now);
+        if let Some(piece) = self.queue.cut_planned(planned, room, &outlook) {
+            self.put_piece(now, index, piece, buf);
+        }
+    }
+
+    /// Appends a piece of new data.
+    fn put_piece(&mut self, now: Instant, index: PathIndex, piece: Piece, buf: &mut Vec<u8>) {
+        if self.options.limits.skip_tsns && self.agreed.forward_tsn && self.queue.waiting_bytes() > 0 {
+            self.ledger.leave_out(now, &mut self.rng, piece);
+        }
+        let leave = self.departs(now, index, usize::from(piece.len));
+        let (ledger, books) = self.books();
+        let departure = ledger.send(books, leave, piece);
+        if self.scheduler.is_everywhere() {
+            self.ledger.owe_everywhere(departure.tsn);
+        }
+        if self.owes_copy(now, index, piece.message) {
+            self.ledger.owe_copy(departure.tsn);
+        }
+        self.put_departure(now, index, &departure, buf);
     }
 
     /// A chunk of `len` bytes is about to leave over the path `index`.

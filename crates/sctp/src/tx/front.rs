@@ -1,7 +1,7 @@
 use super::{Message, MessageKey};
 use crate::api::{Options, Priority, QueueScope};
 use braidcast_core::Instant;
-use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
+use braidcast_queue::{Discard, Limits, Method, Outlook, Place, Planned, Refused, SendQueue, Tag, Ways, Why};
 use core::time::Duration;
 
 /// A path that has room, as a queue sees it.
@@ -151,6 +151,39 @@ impl Front {
         let (tag, key) = next?;
         self.note(&tag, false);
         Some(key)
+    }
+
+    /// What the path `mine` of `ways` takes a part of, if there is one queue and it has a plan.
+    pub(crate) fn planned(
+        &mut self,
+        now: Instant,
+        ways: &mut Ways,
+        mine: usize,
+        under_way: Option<(usize, Option<Instant>)>,
+        may: &dyn Fn(&MessageKey) -> bool,
+    ) -> Option<Planned> {
+        self.levels.first_mut()?.planned(now, ways, mine, under_way, may)
+    }
+
+    /// The message that waits at a place that was planned.
+    pub(crate) fn at(&self, place: Place) -> Option<(&Tag, MessageKey)> {
+        self.levels.first()?.at(place).map(|(tag, &key)| (tag, key))
+    }
+
+    /// `bytes` of it were cut.
+    pub(crate) fn take_part(&mut self, place: Place, bytes: usize, outlook: &Outlook) {
+        let Some(queue) = self.levels.first_mut() else { return };
+        let before = queue.len();
+        queue.take_part(outlook, place, bytes);
+        self.bytes -= bytes;
+        self.len -= before - queue.len();
+    }
+
+    /// Takes out the message `key`, of which a part was cut.
+    pub(crate) fn withdraw(&mut self, key: MessageKey) {
+        if let Some(tag) = self.levels.first_mut().and_then(|queue| queue.withdraw(&|it| *it == key)) {
+            self.note(&tag, false);
+        }
     }
 
     /// The next of the messages that were discarded.

@@ -10,4 +10,4 @@ pub(crate) use ledger::{
     Ack, AckReport, Acked, Books, Chunk, Departure, Leave, Ledger, LossCause, Origin, Repeat, Was,
 };
 pub(crate) use prospect::Prospect;
-pub(crate) use queue::{Message, MessageKey, Piece, SendQueue};
+pub(crate) use queue::{Message, MessageKey, Part, Piece, SendQueue};

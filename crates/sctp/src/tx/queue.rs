@@ -3,6 +3,7 @@ mod before;
 mod crowded;
 mod express;
 mod fair;
+mod parts;
 mod paused;
 mod settled;
 mod times;
@@ -13,6 +14,7 @@ use crate::api::{Abandonment, AbandonmentPolicy, Options, Priority, Reliability,
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::Tag;
+pub(crate) use parts::Part;
 use paused::Paused;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -218,6 +220,8 @@ pub(crate) struct SendQueue {
     /// Messages that go before all others: those of the key handshake.
     express: VecDeque<MessageKey>,
     express_held: Vec<MessageKey>,
+    /// Messages in `front` of which a part was cut before their turn.
+    begun: Vec<MessageKey>,
     /// Messages of streams that are to begin anew, which wait for that, by stream.
     paused: BTreeMap<u16, Paused>,
     paused_bytes: usize,
@@ -265,6 +269,7 @@ impl SendQueue {
             turns: Default::default(),
             express: VecDeque::new(),
             express_held: Vec::new(),
+            begun: Vec::new(),
             paused: BTreeMap::new(),
             paused_bytes: 0,
             held_back: false,
@@ -304,6 +309,7 @@ impl SendQueue {
     /// are kept, those already cut in part start over.
     pub(crate) fn restart(&mut self) {
         self.under_way = None;
+        self.line_up_begun(|_| true);
         for stream in &mut self.streams {
             (stream.next_ordered, stream.next_unordered) = (0, 0);
             for &key in &stream.waiting {
@@ -442,12 +448,7 @@ impl SendQueue {
         message.arrival = self.arrivals;
         self.arrivals += 1;
         let (id, rank) = (message.stream, message.priority);
-        if let Some(expiry) = message.expiry() {
-            self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
-            if let Some(deadlines) = &mut self.deadlines {
-                deadlines.insert((expiry, key));
-            }
-        }
+        self.watch_deadline(key);
         let stream = &mut self.streams[usize::from(id)];
         stream.waiting.push_back(key);
         if stream.waiting.len() == 1 {
@@ -457,6 +458,15 @@ impl SendQueue {
         } else if rank < stream.turn {
             // What is before it in its stream must hurry.
             self.move_turn(id, rank);
+        }
+    }
+
+    /// Has the message `key` be abandoned when its lifetime ends.
+    fn watch_deadline(&mut self, key: MessageKey) {
+        let Some(expiry) = self.messages[key.place()].expiry() else { return };
+        self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
+        if let Some(deadlines) = &mut self.deadlines {
+            deadlines.insert((expiry, key));
         }
     }
 
@@ -503,6 +513,7 @@ impl SendQueue {
     /// The message stays in the slab until [`release`](Self::release), as chunks of it may be out.
     pub(crate) fn drop_rest(&mut self, key: MessageKey) {
         self.forget_deadline(key);
+        self.withdraw(key);
         let message = &mut self.messages[key.place()];
         if let Some(front) = &mut self.front {
             front.on_lost(message);

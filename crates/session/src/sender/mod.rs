@@ -83,6 +83,7 @@ pub struct Sender {
     /// The receiver understands packets that are packed.
     packs: bool,
     frames: mapping::Frames,
+    turns: mapping::Turns,
     newest: Newest,
     transfer: Transfer,
     account: Account,
@@ -190,6 +191,7 @@ impl Sender {
             given_up: GivenUp::default(),
             counted: Counted::default(),
             packs: false,
+            turns: mapping::Turns::default(),
             frames: mapping::Frames::default(),
             newest: Newest::default(),
             transfer: Transfer::default(),

@@ -133,7 +133,11 @@ impl Sender {
             pts: unit.pts,
         };
         let carried = wire::write_unit(&mut self.message, &header, runs, bytes, self.packs);
-        let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
+        let stream = if self.options.reliable {
+            CONTROL
+        } else {
+            self.turns.stream(unit.kind, unit.reference, envelope.named.frame())
+        };
         // So late the receiver still hands it out, if it knows its elementary stream.
         let grace = if unit.reference && unit.kind != Kind::Data { GRACE } else { Duration::ZERO };
         let how = SendOptions {

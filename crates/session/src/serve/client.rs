@@ -2,7 +2,7 @@
 
 use super::feed::{Feed, Sent};
 use crate::account::{Account, Counts, Settles};
-use crate::mapping::{self, STREAMS, control, micros};
+use crate::mapping::{self, STREAMS, Turns, control, micros};
 use crate::playout::GRACE;
 use crate::receiver::ChannelId;
 use crate::redundancy::Chooser;
@@ -68,6 +68,7 @@ pub(super) struct Client {
     counted: Counted,
     paths: PathHistories,
     chooser: Option<Chooser>,
+    turns: Turns,
     /// From capture to playout there, as of the last unit.
     latency: Duration,
     security: Option<SecurityReport>,
@@ -89,6 +90,7 @@ impl Client {
             counted: Counted::default(),
             paths: PathHistories::default(),
             chooser: None,
+            turns: Turns::default(),
             latency: Duration::ZERO,
             security: association.standing().as_ref().map(SecurityReport::from),
             bytes: 0,
@@ -216,7 +218,7 @@ impl Client {
         self.latency = Duration::from_micros(u64::from(sent.header.latency)) + extra;
         self.account.counts.captured[kind.index()] += u64::from(sent.begins_unit());
         wire::redirect(&mut sent.message, micros(self.latency), again);
-        let stream = mapping::stream(kind, reference);
+        let stream = self.turns.stream(kind, reference, sent.sequence);
         let how = SendOptions {
             stream,
             ppid: PPID,

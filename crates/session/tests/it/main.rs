@@ -22,4 +22,5 @@ mod serve;
 mod sessions;
 mod tunnel;
 mod tunnel_sctp;
+mod unruly;
 mod weak_link;

@@ -6,7 +6,6 @@ use braidcast_sctp::{Method, QueueScope};
 use braidcast_session::{ReceiverOptions, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Loss;
-use braidcast_testing::known_failure;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -114,23 +113,17 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
 /// As it was until commit 470c1ce9.
 #[test]
 fn no_scene_has_fewer_i_frames_on_time_with_the_queue() {
-    let outcomes = outcomes();
-    known_failure("under overload an I frame is abandoned for what fits", || {
-        for Outcome { name, without, with } in outcomes {
-            assert!(with[2] >= without[2] - 0.05, "{name}: I frames");
-        }
-    });
+    for Outcome { name, without, with } in outcomes() {
+        assert!(with[2] >= without[2] - 0.05, "{name}: I frames");
+    }
 }
 
 /// As it was until commit 79730a07.
 #[test]
 fn no_scene_has_fewer_p_frames_on_time_with_the_queue() {
-    let outcomes = outcomes();
-    known_failure("P frames at the end of a group give way to B frames at its beginning", || {
-        for Outcome { name, without, with } in outcomes {
-            assert!(with[3] >= without[3] - 0.02, "{name}: P frames");
-        }
-    });
+    for Outcome { name, without, with } in outcomes() {
+        assert!(with[3] >= without[3] - 0.02, "{name}: P frames");
+    }
 }
 
 /// As it was until commit 016f3848.

@@ -16,6 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::units;
 use braidcast_core::{Datagram, Ecn, Instant, Rng, Route, SocketId};
+use braidcast_driver::{Batch, DatagramReader};
 use braidcast_gateway::rist;
 use braidcast_gateway::srt::{ConnectionId, Delivered, Direction, Ended, Endpoint, Options, Passphrase, Report};
 use mio::unix::SourceFd;
@@ -29,11 +30,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-/// Longest datagram; SRT's are at most 1500 bytes.
-const DATAGRAM: usize = 2048;
 /// What the kernel may hold in each direction, in bytes, if it lets us: a second of 30 Mbit/s.
 const BUFFER: usize = 4 << 20;
-/// Datagrams that are read before what is due is looked at again.
+/// Datagrams that are read, or a few more, before what is due is looked at again.
 const BURST: usize = 256;
 /// Interval at which its report is kept, for when its connection is over.
 const KEEP: Duration = Duration::from_millis(20);
@@ -48,8 +47,8 @@ const FILE: u64 = 4096;
 /// A neighbour.
 pub(crate) struct Neighbour {
     name: String,
-    /// The one, or RIST's two.
-    sockets: Vec<UdpSocket>,
+    /// The one, or RIST's two, and what reads them.
+    sockets: Vec<(UdpSocket, DatagramReader)>,
     /// What waits for two of them at once.
     both: Option<(Poll, Events)>,
     machine: Spoken,
@@ -95,14 +94,16 @@ impl Neighbour {
             let _ = sockopt::set_socket_recv_buffer_size(socket, BUFFER);
             let _ = sockopt::set_socket_send_buffer_size(socket, BUFFER);
         }
+        let sockets =
+            sockets.into_iter().map(with_reader).collect::<Result<Vec<_>, _>>().map_err(|e| common::broken(&e))?;
         let both = if sockets.len() > 1 { Some(both(&sockets).map_err(|e| common::broken(&e))?) } else { None };
-        let v6 = sockets[0].local_addr().is_ok_and(|addr| addr.is_ipv6());
+        let v6 = sockets[0].0.local_addr().is_ok_and(|addr| addr.is_ipv6());
         Ok(Self {
             name: neighbour.to_string(),
             sockets,
             both,
             machine,
-            buf: vec![0; DATAGRAM],
+            buf: Vec::new(),
             now,
             pushed: now,
             unsent: 0,
@@ -113,16 +114,17 @@ impl Neighbour {
         })
     }
 
-    /// Reads what is there, and sends what is to be sent. Returns `true` if there is more to read.
-    pub(crate) fn tend(&mut self, now: Instant) -> bool {
+    /// Reads what is there, and sends what is to be sent.
+    pub(crate) fn tend(&mut self, now: Instant) -> Batch {
         self.now = now;
         if let Some((poll, events)) = &mut self.both {
             // What it reports is found by reading; an interrupted call is made again.
             let _ = poll.poll(events, Some(Duration::ZERO));
         }
-        let mut more = false;
-        for (id, socket) in (0..).map(SocketId).zip(&self.sockets) {
-            more |= read(now, id, socket, &mut self.buf, &mut self.machine);
+        let mut all = Batch { datagrams: 0, more: false };
+        for (id, (_, reader)) in (0..).map(SocketId).zip(&mut self.sockets) {
+            let batch = read(now, id, reader, &mut self.machine);
+            all = Batch { datagrams: all.datagrams + batch.datagrams, more: all.more | batch.more };
         }
         if self.machine.timeout().is_some_and(|at| at <= now) {
             self.machine.tick(now);
@@ -133,7 +135,7 @@ impl Neighbour {
             let first = self.machine.reports().into_iter().next().map(|(_, report)| self.seen(report));
             self.last = first.or(self.last.take());
         }
-        more
+        all
     }
 
     fn transmit(&mut self, now: Instant) {
@@ -146,12 +148,11 @@ impl Neighbour {
                 remote.set_ip(ip.to_ipv6_mapped().into());
             }
             // An ICMP error that came meanwhile is reported once in place of sending.
-            let Some(socket) = self.sockets.get(usize::from(transmit.route.socket.0)) else { continue };
+            let Some((socket, _)) = self.sockets.get(usize::from(transmit.route.socket.0)) else { continue };
             if socket.send_to(&self.buf, remote).is_err() && socket.send_to(&self.buf, remote).is_err() {
                 self.unsent += 1;
             }
         }
-        self.buf.resize(DATAGRAM, 0);
     }
 
     fn seen(&self, report: Report) -> Seen {
@@ -160,8 +161,7 @@ impl Neighbour {
 
     /// How a connection goes, while it lasts.
     pub(crate) fn look(&self, connection: ConnectionId) -> Option<Seen> {
-        let (_, report) = self.machine.reports().into_iter().find(|(id, _)| *id == connection)?;
-        Some(self.seen(report))
+        self.machine.report(connection).map(|report| self.seen(report))
     }
 
     /// The next payload that is due, into `buf`; returns whose it is, and when it was due.
@@ -300,7 +300,7 @@ impl Drop for Neighbour {
 
 impl AsRawFd for Neighbour {
     fn as_raw_fd(&self) -> RawFd {
-        self.both.as_ref().map_or_else(|| self.sockets[0].as_raw_fd(), |(poll, _)| poll.as_raw_fd())
+        self.both.as_ref().map_or_else(|| self.sockets[0].0.as_raw_fd(), |(poll, _)| poll.as_raw_fd())
     }
 }
 
@@ -453,26 +453,34 @@ fn rist_endpoint(
     Ok((sockets, Spoken::Rist { machine: Box::new(machine), is_sink }))
 }
 
-/// Reads a burst of what has come; returns `true` if there is more.
-fn read(now: Instant, id: SocketId, socket: &UdpSocket, buf: &mut [u8], machine: &mut Spoken) -> bool {
+/// The same socket a second time, to read many datagrams with one system call.
+fn with_reader(socket: UdpSocket) -> io::Result<(UdpSocket, DatagramReader)> {
+    let reader = DatagramReader::new(socket.try_clone()?.into())?;
+    Ok((socket, reader))
+}
+
+/// Reads a burst of what has come.
+fn read(now: Instant, id: SocketId, reader: &mut DatagramReader, machine: &mut Spoken) -> Batch {
+    let mut all = Batch { datagrams: 0, more: true };
     for _ in 0..BURST {
-        match socket.recv_from(buf) {
-            Ok((len, remote)) => {
-                let route = Route::new(id, SocketAddr::new(remote.ip().to_canonical(), remote.port()));
-                machine.handle(now, Datagram { route, ecn: Ecn::NotEct, payload: &buf[..len] });
-            }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
-            // ICMP errors of what was sent: a neighbour that is not there is told by its silence.
-            Err(_) => {}
+        let batch = reader.receive_from(|remote, payload| {
+            let route = Route::new(id, SocketAddr::new(remote.ip().to_canonical(), remote.port()));
+            machine.handle(now, Datagram { route, ecn: Ecn::NotEct, payload });
+        });
+        // ICMP errors of what was sent: a neighbour that is not there is told by its silence.
+        let Ok(batch) = batch else { continue };
+        all = Batch { datagrams: all.datagrams + batch.datagrams, more: batch.more };
+        if !all.more || all.datagrams >= BURST {
+            break;
         }
     }
-    true
+    all
 }
 
 /// What can be read when one of several sockets can be.
-fn both(sockets: &[UdpSocket]) -> io::Result<(Poll, Events)> {
+fn both(sockets: &[(UdpSocket, DatagramReader)]) -> io::Result<(Poll, Events)> {
     let poll = Poll::new()?;
-    for (n, socket) in sockets.iter().enumerate() {
+    for (n, (socket, _)) in sockets.iter().enumerate() {
         poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), Token(n), Interest::READABLE)?;
     }
     Ok((poll, Events::with_capacity(2)))

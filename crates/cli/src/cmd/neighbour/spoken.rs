@@ -125,6 +125,14 @@ impl Spoken {
         }
     }
 
+    /// How this one goes.
+    pub(super) fn report(&self, connection: ConnectionId) -> Option<Report> {
+        match self {
+            Self::Srt(it) => it.report(connection),
+            Self::Rist { .. } => self.reports().into_iter().find(|(id, _)| *id == connection).map(|(_, report)| report),
+        }
+    }
+
     /// The profile of RIST that is spoken.
     pub(super) fn profile(&self) -> Option<rist::Profile> {
         if let Self::Rist { machine, .. } = self { machine.report().map(|report| report.profile) } else { None }

@@ -14,13 +14,12 @@ use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
 use braidcast_driver::Driver;
 use braidcast_gateway::srt::ConnectionId;
+use braidcast_media::ts::PACKET;
 use braidcast_sctp::CloseReason;
 use braidcast_session::wire::check_name;
-use braidcast_session::{ChannelId, Farewell, Identity, Offer};
+use braidcast_session::{ChannelId, Farewell, Identity, Offer, SLICE_BYTES};
 use std::time::Duration;
 
-/// Callers of one gate where each stream has a place of its own.
-const MOST: usize = 64;
 /// An encoder that said goodbye is waited for this long before its stream is over: many say it when they only
 /// connect anew.
 const GOODBYE: Duration = Duration::from_secs(10);
@@ -55,9 +54,14 @@ pub(super) fn check(gates: &[entrances::Gate], args: &ReceiveArgs) -> Outcome {
 
 impl Plan {
     /// Opens the gates.
-    pub(super) fn open_gates(&self, gates: &[entrances::Gate], driver: &mut Driver) -> Outcome<Vec<Gate>> {
-        let most = if self.needs_names() { MOST } else { 1 };
-        gates.iter().map(|gate| Gate::open(gate, most, self.names(), driver)).collect()
+    pub(super) fn open_gates(
+        &self,
+        gates: &[entrances::Gate],
+        slice: Duration,
+        driver: &mut Driver,
+    ) -> Outcome<Vec<Gate>> {
+        let most = self.most_callers();
+        gates.iter().map(|gate| Gate::open(gate, most, self.names(), slice, driver)).collect()
     }
 
     /// Each stream that comes through a gate must have an output, and the name of no key.
@@ -87,14 +91,13 @@ impl Session {
     /// Takes what neighbours send, and writes it where it goes.
     pub(super) fn cross(&mut self, now: Instant) -> Outcome {
         let mut gates = std::mem::take(&mut self.gates);
+        let mut outcome = Ok(());
         for (at, gate) in gates.iter_mut().enumerate() {
-            if !gate.tend(now) {
-                self.driver.drained(gate.input);
-            }
+            outcome = outcome.and_then(|()| gate.tend(now, &mut self.driver));
             self.take_passages(now, at, gate);
         }
         // Who came has its place before its first payload, and whoever goes is gone after its last one.
-        let mut outcome = self.make_room_at(now, &mut gates);
+        outcome = outcome.and_then(|()| self.make_room_at(now, &mut gates));
         for (at, gate) in gates.iter_mut().enumerate() {
             outcome = outcome.and_then(|()| self.take_payloads(now, at, gate));
             self.take_passages(now, at, gate);
@@ -105,15 +108,27 @@ impl Session {
     }
 
     fn take_payloads(&mut self, now: Instant, at: usize, gate: &mut Gate) -> Outcome {
-        let mut buf = std::mem::take(&mut self.output);
+        // What one of them brought is written together.
+        let (mut all, mut whose, mut packets) = (std::mem::take(&mut self.output), None, 0);
+        all.clear();
+        let mut buf = std::mem::take(&mut self.payload);
         let mut outcome = Ok(());
-        while let Some(id) = gate.deliver(now, &mut buf) {
-            outcome = self.take_payload(now, gate, id, &buf);
-            if outcome.is_err() {
+        while outcome.is_ok() {
+            let id = gate.deliver(now, &mut buf);
+            // What is no transport stream keeps its limits.
+            let goes_on = id == whose && all.len().is_multiple_of(PACKET) && all.len() + buf.len() <= SLICE_BYTES;
+            if let Some(from) = whose.filter(|_| !goes_on) {
+                outcome = self.take_payload(now, gate, from, (&all, packets));
+                packets = 0;
+                all.clear();
+            }
+            if id.is_none() {
                 break;
             }
+            all.extend_from_slice(&buf);
+            (packets, whose) = (packets + 1, id);
         }
-        self.output = buf;
+        (self.output, self.payload) = (all, buf);
         outcome?;
         for room in self.rooms.values_mut() {
             if let Some(guest) = room.guest.as_mut().filter(|guest| guest.from.0 == at && guest.is_there()) {
@@ -145,12 +160,19 @@ impl Session {
         }
     }
 
-    fn take_payload(&mut self, now: Instant, gate: &mut Gate, id: ConnectionId, payload: &[u8]) -> Outcome {
+    /// Writes a payload, and counts the packets in which it came.
+    fn take_payload(
+        &mut self,
+        now: Instant,
+        gate: &mut Gate,
+        id: ConnectionId,
+        (payload, packets): (&[u8], u64),
+    ) -> Outcome {
         let Some(caller) = gate.callers.get_mut(&id) else { return Ok(()) };
         caller.heard = now;
         let Place::At(channel) = caller.place else { return Ok(()) };
         let Some(room) = self.rooms.get_mut(&channel).filter(|room| !room.failed) else { return Ok(()) };
-        room.guest.iter_mut().for_each(|guest| guest.count(now, payload.len()));
+        room.guest.iter_mut().for_each(|guest| guest.count(now, packets, payload.len()));
         let (before, from) = payload.split_at(marked_entry(payload).unwrap_or(payload.len()));
         let parts = [(before, false), (from, true)].into_iter().filter(|(bytes, _)| !bytes.is_empty());
         let Self { driver, live, .. } = self;
@@ -304,7 +326,7 @@ impl Session {
         let mut buf = Vec::new();
         for gate in &mut gates {
             while let Some(id) = gate.deliver_rest(now, &mut buf) {
-                self.take_payload(now, gate, id, &buf)?;
+                self.take_payload(now, gate, id, (&buf, 1))?;
             }
             self.driver.unregister(gate.input).map_err(|e| crate::cmd::common::broken(&e))?;
         }

@@ -10,6 +10,7 @@ use crate::out::live::Live;
 use braidcast_core::Instant;
 use braidcast_driver::{Batch, Direction, Driver, InputId};
 use braidcast_gateway::srt::{ConnectionId, Ended, StreamId};
+use braidcast_session::slice_of;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -19,8 +20,13 @@ use std::time::Duration;
 const BURST: usize = 256;
 /// What an error counts as.
 const NOTHING: Batch = Batch { datagrams: 0, more: false };
+/// Datagrams of one reading beyond which the next one comes after half a slice: the kernel holds some 180 of SRT's in
+/// the 212,992 bytes that Linux grants a socket that asks for more, as each counts with its buffer of 2,304 bytes.
+const FULL: usize = 64;
 /// RTP says nothing of its end: after such a silence its sender is gone, as with SRT.
 const SILENT: Duration = Duration::from_secs(5);
+/// The latency of which a slice is a part where the URL names none: SRT's, the shortest that there is.
+const LATENCY: Duration = Duration::from_millis(120);
 /// More than any latency of SRT: all that came is due by then.
 const EVER: Duration = Duration::from_secs(100);
 
@@ -71,24 +77,33 @@ pub(super) struct Gate {
     pub(super) input: InputId,
     /// What all its streams are called.
     pub(super) name: Option<String>,
+    /// What is due within this time comes out together, and what comes closely is read as often: 0 if nothing does.
+    slice: Duration,
+    /// When something was read last.
+    read: Instant,
+    /// It is not read before.
+    rests: Instant,
     pub(super) callers: BTreeMap<ConnectionId, Caller>,
 }
 
 impl Gate {
     /// Opens it, for `most` callers at once; `names`: only these streams are taken, whose names are callers' stream
-    /// identifiers.
+    /// identifiers. `slice`: the longest.
     pub(super) fn open(
         gate: &entrances::Gate,
         most: usize,
         names: Option<Vec<String>>,
+        slice: Duration,
         driver: &mut Driver,
     ) -> Outcome<Self> {
         let name = gate.name().map(str::to_owned);
+        let mut of_latency = Duration::ZERO;
         let (wire, fd) = match gate {
             entrances::Gate::Neighbour(neighbour) => {
                 // Who is called has said nothing of itself, and what has a name needs no other.
                 let asks = name.is_none() && gate.says_names() && matches!(neighbour.at, Whereabouts::Listen(..));
                 let role = Role::Sources(if asks { most } else { 1 }, names.filter(|_| asks));
+                of_latency = slice_of(slice, neighbour.latency.unwrap_or(LATENCY));
                 let neighbour = Neighbour::open(neighbour, role, driver.now())?;
                 let fd = neighbour.as_raw_fd();
                 (Wire::Neighbour(Box::new(neighbour)), fd)
@@ -105,16 +120,46 @@ impl Gate {
             }
         };
         let input = driver.register(fd, Direction::Read).map_err(|e| broken(&e))?;
-        Ok(Self { title: gate.to_string(), wire, input, name, callers: BTreeMap::new() })
+        Ok(Self {
+            title: gate.to_string(),
+            wire,
+            input,
+            name,
+            slice: of_latency,
+            read: Instant::ZERO,
+            rests: Instant::ZERO,
+            callers: BTreeMap::new(),
+        })
     }
 
-    /// Reads what is there and sends what is to be sent. Returns `true` if there is more to read.
-    pub(super) fn tend(&mut self, now: Instant) -> bool {
-        match &mut self.wire {
-            Wire::Neighbour(neighbour) => neighbour.tend(now),
+    /// Reads what is there and sends what is to be sent, unless it rests; `driver` then knows when to look again.
+    pub(super) fn tend(&mut self, now: Instant, driver: &mut Driver) -> Outcome {
+        if now < self.rests {
+            return Ok(());
+        }
+        let more = match &mut self.wire {
             Wire::Rtp(rtp) => rtp.tend(now),
             Wire::Rtmp(rtmp) => rtmp.input.tend(now),
+            Wire::Neighbour(neighbour) => {
+                let batch = neighbour.tend(now);
+                let before = self.read;
+                if batch.datagrams > 0 {
+                    self.read = now;
+                }
+                // Whoever rested comes later than a slice.
+                let dense = now.since(before) < 2 * self.slice && batch.datagrams > 1;
+                if dense && !batch.more {
+                    let halved = batch.datagrams > FULL;
+                    self.rests = now + if halved { self.slice / 2 } else { self.slice };
+                    return driver.rest(self.input, self.rests).map_err(|e| broken(&e));
+                }
+                batch.more
+            }
+        };
+        if !more {
+            driver.drained(self.input);
         }
+        Ok(())
     }
 
     /// The next thing that happened, which is told.
@@ -141,10 +186,12 @@ impl Gate {
         None
     }
 
-    /// The next payload that is due, into `buf`; returns whose it is.
+    /// The next payload that is due in this slice, into `buf`; returns whose it is.
     pub(super) fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
         match &mut self.wire {
-            Wire::Neighbour(neighbour) => neighbour.deliver(now, buf).map(|delivered| delivered.connection),
+            Wire::Neighbour(neighbour) => {
+                neighbour.deliver(now + self.slice, buf).map(|delivered| delivered.connection)
+            }
             Wire::Rtp(rtp) => rtp.input.deliver(now, buf).and(rtp.present),
             Wire::Rtmp(rtmp) => {
                 let (_, packets) = rtmp.input.deliver()?;
@@ -162,7 +209,8 @@ impl Gate {
     /// When to [`tend`](Self::tend) it although nothing came.
     pub(super) fn next(&self) -> Option<Instant> {
         match &self.wire {
-            Wire::Neighbour(neighbour) => neighbour.next(),
+            // What is due while it rests came out before, or a slice late at most.
+            Wire::Neighbour(neighbour) => neighbour.next().map(|at| at.max(self.rests)),
             Wire::Rtp(rtp) => rtp.input.timeout().into_iter().chain(rtp.present.map(|_| rtp.heard + SILENT)).min(),
             Wire::Rtmp(rtmp) => rtmp.input.next(),
         }

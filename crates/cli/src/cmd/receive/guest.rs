@@ -121,10 +121,10 @@ impl Guest {
         self.heard
     }
 
-    /// A payload came out.
-    pub(super) fn count(&mut self, now: Instant, bytes: usize) {
+    /// Payloads came out.
+    pub(super) fn count(&mut self, now: Instant, packets: u64, bytes: usize) {
         self.heard = now;
-        self.now.packets += 1;
+        self.now.packets += packets;
         self.now.bytes += bytes as u64;
     }
 

@@ -86,6 +86,8 @@ struct Session {
     plain: bool,
     rng: Rng,
     output: Vec<u8>,
+    /// What a neighbour's packet brought.
+    payload: Vec<u8>,
     interrupted: Option<Instant>,
     /// Ctrl-C came again: what waits for a slow reader is left.
     hurried: bool,
@@ -123,7 +125,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
             (Ends::dial(plans, &mut driver, &live)?, Vec::new())
         }
     };
-    let gates = plan.open_gates(entrances, &mut driver)?;
+    let gates = plan.open_gates(entrances, args.slice, &mut driver)?;
     let (serving, served_at) = Serving::open(args, &mut driver, &live)?.unzip();
     let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
     let all = || outputs.iter().chain(args.accept.iter().map(|it| &it.output));
@@ -192,6 +194,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         plain: args.shared.plain,
         rng: own_rng,
         output: Vec::new(),
+        payload: Vec::new(),
         interrupted: None,
         hurried: false,
     };

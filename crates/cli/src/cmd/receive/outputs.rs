@@ -247,7 +247,7 @@ impl Outputs {
                 live.note("a pipe has a reader");
             }
             if let Sink::Neighbour(neighbour, id) = sink {
-                if !neighbour.tend(now) {
+                if !neighbour.tend(now).more {
                     driver.drained(*id);
                 }
                 neighbour.tell(live);

@@ -15,7 +15,7 @@ use braidcast_session::Admission;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Streams at a time if each has a name of its own choice.
+/// Streams at a time if each has a name of its own choice, unless `--streams` says otherwise.
 const MOST: usize = 64;
 
 /// Endings of files that players take for something else than MPEG-TS.
@@ -28,6 +28,8 @@ pub(super) struct Plan {
     existing: Existing,
     segment: Option<Duration>,
     keep: bool,
+    /// Streams at a time if each has a name of its own choice.
+    most: usize,
     /// What comes is served too, and needs no output.
     serves: bool,
     /// Each sender has a name that its key says, and `accept` is what outputs they have of their own.
@@ -49,11 +51,18 @@ impl Plan {
             existing,
             segment: args.segment,
             keep: args.keep,
+            most: args.streams.unwrap_or(MOST),
             by_key: args.authorized.is_some(),
             serves: args.serve.serve.is_some(),
             gallery: None,
         };
         plan.check()?;
+        if args.streams.is_some() && !plan.needs_names() {
+            return Err(Failure::usage(
+                "--streams has no effect: there is one stream at a time, as no output is by its name",
+                "leave out --streams, or put {name} into FILE",
+            ));
+        }
         Ok(plan)
     }
 
@@ -130,6 +139,11 @@ impl Plan {
         self.is_named() || !self.accept.is_empty()
     }
 
+    /// Neighbours that come in at one place at a time.
+    pub(super) fn most_callers(&self) -> usize {
+        if self.needs_names() { self.most } else { 1 }
+    }
+
     /// Returns `true` if names are those of keys.
     pub(super) const fn is_by_key(&self) -> bool {
         self.by_key
@@ -152,7 +166,7 @@ impl Plan {
 
     pub(super) fn admission(&self) -> Admission {
         if self.is_named() {
-            return Admission::Each(MOST);
+            return Admission::Each(self.most);
         }
         let mut names: Vec<String> = self.accept.iter().map(|accept| accept.name.clone()).collect();
         names.sort();

@@ -39,6 +39,10 @@ pub struct PathOptions {
     /// the peer offers that too and the scheduler heeds it (decision 21). Default false: half of
     /// the shortest round trip and the time in queues stand for it.
     pub forward_delay: bool,
+    /// A path whose own delay is longer than that of the nearest one by this much takes parts of what
+    /// waits by a plan, where a queue can tell what frames need and the scheduler leaves that open
+    /// (decision 41). `None`: none does; what waits longest goes first over all paths. Default 100 ms.
+    pub plan_from: Option<Duration>,
     /// Pause between heartbeats of an idle path (HB.interval), 1 ms or more. Default 30 s.
     pub heartbeat_interval: Duration,
     /// The pause between heartbeats is `heartbeat_interval`, 50 % more or less at random, and an
@@ -82,6 +86,7 @@ impl Default for PathOptions {
             max_mtu: 1472,
             slices: true,
             forward_delay: false,
+            plan_from: Some(Duration::from_millis(100)),
             heartbeat_interval: Duration::from_secs(30),
             heartbeat_jitter: false,
             path_max_retrans: 5,

@@ -12,6 +12,18 @@ impl Ledger {
         self.check(books.queue);
     }
 
+    /// Counts what the queue before the streams discarded when it was asked for the next message, and informs the
+    /// application. Parts of it may be out.
+    pub(crate) fn account_for_discarded(&mut self, mut books: Books<'_>) {
+        while let Some((key, why)) = books.queue.next_discarded() {
+            if books.queue.is_untouched(key) {
+                books.forget_discarded(key, why);
+            } else {
+                self.abandon(Books { queue: &mut *books.queue, journal: &mut *books.journal }, key);
+            }
+        }
+    }
+
     pub(super) fn give_up(&mut self, books: &mut Books<'_>, key: MessageKey) {
         let queue = &mut *books.queue;
         if queue.is_untouched(key) {

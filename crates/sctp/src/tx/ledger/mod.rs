@@ -45,6 +45,7 @@ use crate::path::PathIndex;
 use crate::rx::TsnRing;
 use crate::tx::{MessageKey, SendQueue};
 use braidcast_core::Unwrapper;
+use braidcast_queue::Why;
 use cumack::PseudoCumack;
 use decoy::Decoys;
 use everywhere::Everywhere;
@@ -68,12 +69,17 @@ impl Books<'_> {
         self.queue.release(key);
     }
 
-    /// Counts what the queue before the streams discarded, and informs the application.
+    /// Counts what the queue before the streams discarded when it took a message, and informs the application.
     pub(crate) fn account_for_discarded(&mut self) {
         while let Some((key, why)) = self.queue.next_discarded() {
-            self.journal.abandoned(self.queue.get(key), Some(why), true);
-            self.queue.forget(key);
+            self.forget_discarded(key, why);
         }
+    }
+
+    /// That queue discarded the message `key`, of which nothing was cut.
+    fn forget_discarded(&mut self, key: MessageKey, why: Why) {
+        self.journal.abandoned(self.queue.get(key), Some(why), true);
+        self.queue.forget(key);
     }
 }
 

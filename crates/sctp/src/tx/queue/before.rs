@@ -70,6 +70,7 @@ impl SendQueue {
         {
             message.send_once();
         }
+        self.finish_begun(key);
         self.line_up(key);
         true
     }

@@ -137,7 +137,7 @@ impl Source {
     /// Takes what is due from a neighbour, as of when it was due. Returns `true` if there may be more.
     pub(super) fn read_neighbour(&mut self, now: Instant) -> bool {
         let Reader::Neighbour(neighbour) = &mut self.reader else { return false };
-        let more = neighbour.tend(now);
+        let more = neighbour.tend(now).more;
         let mut any = false;
         while let Some(delivered) = neighbour.deliver(now, &mut self.buf) {
             self.units.push(delivered.due, &self.buf);
