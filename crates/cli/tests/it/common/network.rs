@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const INSIDE: &str = "BRAIDCAST_TEST_NAMESPACE";
 
@@ -107,6 +107,16 @@ impl There {
         ip("link set here up");
         there.ip("addr add 10.9.0.2/24 dev there");
         there.ip("link set there up");
+        // Its carrier is told of a moment later.
+        let is_up = || {
+            let said = Command::new("ip").args(["link", "show", "here"]).output().unwrap();
+            String::from_utf8_lossy(&said.stdout).contains("state UP")
+        };
+        let end = Instant::now() + Duration::from_secs(5);
+        while !is_up() {
+            assert!(Instant::now() < end, "the cable has no carrier");
+            std::thread::sleep(Duration::from_millis(10));
+        }
         Self(there)
     }
 
