@@ -65,6 +65,8 @@ pub struct Conditions {
     pub burst: f64,
     /// Round-trip time.
     pub rtt: Duration,
+    /// From when a packet that is lost leaves until its repeat is there, over whichever path that goes.
+    pub repeat: Duration,
     /// How long after it was first sent a packet is still of use at the other end. `None`: for ever.
     pub deadline: Option<Duration>,
     /// Packets with data in a second.
@@ -101,6 +103,7 @@ impl Conditions {
             loss: mean(Self::unrepeated, |it| it.rate, 0.0),
             burst: mean(|it| it.burst, |it| it.rate * it.unrepeated(), 1.0),
             rtt: paths.iter().map(|path| path.rtt).max()?,
+            repeat: paths.iter().map(|path| path.repeat).max()?,
             deadline: paths.iter().filter_map(|path| path.deadline).min(),
             rate,
         })
@@ -120,16 +123,15 @@ impl Conditions {
         (share / (1.0 - share) * loss).min(1.0)
     }
 
-    /// The share that stays lost if nothing but retransmission helps: a loss is known a round trip
-    /// and a quarter after it was sent (RFC 8985 §6.2), and what is sent again arrives half a round
-    /// trip later. The mean over packets that leave at once and later ones, evenly up to a fifth of
-    /// the deadline.
+    /// The share that stays lost if nothing but retransmission helps: a repeat that is lost, too, is known to be a round
+    /// trip and a quarter later (RFC 8985 §6.2). The mean over packets that leave at once and later ones, evenly up to a
+    /// fifth of the deadline.
     pub fn lost_with_retransmission(&self) -> f64 {
         let Some(deadline) = self.deadline else { return 0.0 };
-        let rtt = self.rtt.as_secs_f64().max(1e-6);
+        let (first, next) = (self.repeat.as_secs_f64(), 1.25 * self.rtt.as_secs_f64().max(1e-6));
         let lost = |late: f64| {
             let left = deadline.as_secs_f64() * (1.0 - late);
-            let turns = ((left / rtt - 0.5) / 1.25).floor().clamp(-1.0, 100.0);
+            let turns = ((left - first) / next).floor().clamp(-2.0, 99.0) + 1.0;
             // Losses of one burst are behind it by then: turns are independent.
             libm::pow(self.loss, turns + 1.0)
         };
@@ -247,7 +249,14 @@ mod tests {
 
     /// 1000 packets a second, to be there within `deadline`.
     fn path(loss: f64, burst: f64, rtt: u64, deadline: u64) -> Conditions {
-        Conditions { loss, burst, rtt: ms(rtt), deadline: Some(ms(deadline)), rate: 1000.0 }
+        Conditions {
+            loss,
+            burst,
+            rtt: ms(rtt),
+            repeat: ms(rtt).mul_f64(1.75),
+            deadline: Some(ms(deadline)),
+            rate: 1000.0,
+        }
     }
 
     fn chosen(conditions: &Conditions) -> String {

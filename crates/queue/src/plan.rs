@@ -24,6 +24,8 @@ pub struct Way {
     pub least: f64,
     /// Bytes that it delivers in a second, above 0.
     pub rate: f64,
+    /// How much later than a packet that arrives the repeat of one that is lost is there, s.
+    pub again: f64,
 }
 
 impl Way {
@@ -34,9 +36,15 @@ impl Way {
     const EVEN: f64 = 0.5;
 
     /// A path that takes `first` seconds until a byte arrives, `least` of them without its queue, at `rate` bytes in a
-    /// second.
+    /// second. What it loses is not repeated later than it would have been there.
     pub const fn new(first: f64, least: f64, rate: f64) -> Self {
-        Self { first: first.max(least), least, rate: rate.max(1.0) }
+        Self { first: first.max(least), least, rate: rate.max(1.0), again: 0.0 }
+    }
+
+    /// The same path, where the repeat of a packet that is lost takes `again` seconds more.
+    #[must_use]
+    pub const fn repeating(self, again: f64) -> Self {
+        Self { again, ..self }
     }
 
     /// When the share of a message that has `within` seconds begins, s.
@@ -44,9 +52,10 @@ impl Way {
         Self::EVEN * self.least
     }
 
-    /// The time from there to the end of `within`, s.
-    fn span(&self, within: f64) -> f64 {
-        (within - self.from()).max(0.0)
+    /// The time from there to the end of `within`, s; to where what is lost can be repeated until then, if that is
+    /// asked for.
+    fn span(&self, within: f64, to_repeat: bool) -> f64 {
+        (within - if to_repeat { self.again } else { 0.0 } - self.from()).max(0.0)
     }
 }
 
@@ -87,11 +96,26 @@ impl Ways {
     /// Lays `bytes` that have `within` seconds over all of them. Returns which part of their time it takes: above 1, it
     /// is late.
     pub(crate) fn lay(&mut self, bytes: f64, within: f64) -> f64 {
-        let level = self.level(bytes, within);
-        for way in &mut self.laid {
-            way.first = way.first.max(way.from() + level.min(Self::LATE) * way.span(within));
-        }
+        let level = self.level(bytes, within, false);
+        self.fill(level, within, false);
         level
+    }
+
+    /// Lays `bytes` over all of them such that whatever is lost of them can be repeated `within` seconds. Returns
+    /// `false`, and lays nothing, if they cannot carry it so.
+    pub(crate) fn lay_to_repeat(&mut self, bytes: f64, within: f64) -> bool {
+        let level = self.level(bytes, within, true);
+        if level <= 1.0 {
+            self.fill(level, within, true);
+        }
+        level <= 1.0
+    }
+
+    /// Has each path be busy up to `level` of its time.
+    fn fill(&mut self, level: f64, within: f64, to_repeat: bool) {
+        for way in &mut self.laid {
+            way.first = way.first.max(way.from() + level.min(Self::LATE) * way.span(within, to_repeat));
+        }
     }
 
     /// What is late by more than this is not told apart.
@@ -102,6 +126,11 @@ impl Ways {
         if let Some(way) = self.laid.iter_mut().min_by(|a, b| a.first.total_cmp(&b.first)) {
             way.first += bytes / way.rate;
         }
+    }
+
+    /// How much later the repeat of what the path `place` loses is there, s.
+    pub(crate) fn again(&self, place: usize) -> f64 {
+        self.laid[place].again
     }
 
     /// When a byte would arrive that is handed to the path `place` behind what was laid, s.
@@ -116,17 +145,18 @@ impl Ways {
 
     /// The part of the time at which all paths together have carried `bytes`. What they carry by then is convex and
     /// made of straight pieces, so that Newton's steps from above reach it in as many as there are paths.
-    fn level(&self, bytes: f64, within: f64) -> f64 {
+    fn level(&self, bytes: f64, within: f64, to_repeat: bool) -> f64 {
         if bytes <= 0.0 {
             return 0.0;
         }
         let mut level = f64::INFINITY;
         loop {
-            let takes = |way: &&Way| way.span(within) > 0.0 && way.from() + level * way.span(within) > way.first;
+            let span = |way: &Way| way.span(within, to_repeat);
+            let takes = |way: &&Way| span(way) > 0.0 && way.from() + level * span(way) > way.first;
             let (mut held, mut rate) = (bytes, 0.0);
             for way in self.laid.iter().filter(takes) {
                 held += way.rate * (way.first - way.from());
-                rate += way.rate * way.span(within);
+                rate += way.rate * span(way);
             }
             if rate == 0.0 {
                 return f64::INFINITY;
@@ -172,6 +202,19 @@ mod tests {
         assert!(it.lay(10.0, 0.3) > 1.0, "the path is full until then");
         assert!(ways(&[(0.1, 0.1, 10_000.0)]).lay(10.0, 0.0).is_infinite());
         assert!(ways(&[]).lay(10.0, 1.0).is_infinite());
+    }
+
+    #[test]
+    fn what_others_need_leaves_time_to_repeat_it() {
+        let far = Way::new(0.25, 0.25, 100_000.0).repeating(0.1);
+        let mut it = Ways { ways: vec![Way::new(0.05, 0.05, 100_000.0), far], ..Ways::default() };
+        it.begin();
+        assert!(it.lay_to_repeat(40_000.0, 0.5));
+        assert!(it.first(1) <= 0.4, "{}", it.first(1));
+        it.begin();
+        assert!(!it.lay_to_repeat(65_000.0, 0.5), "45 kB and 15 kB are there in time");
+        assert_eq!([it.first(0), it.first(1)], [0.05, 0.25], "nothing is laid");
+        assert!(it.lay(65_000.0, 0.5) < 1.0);
     }
 
     #[test]

@@ -140,13 +140,16 @@ impl Chooser {
         self.looks.retain(|id, _| association.paths().any(|path| path.id == *id));
         self.measured |= association.paths().any(|path| association.recent_losses(path.id).is_some());
         let guess = (!self.measured).then_some(UNKNOWN);
+        // What is lost goes again over the nearest path.
+        let nearest = association.paths().filter_map(|path| path.srtt).min().unwrap_or_default() / 2;
         let mut paths = Vec::new();
         for path in association.paths() {
             let losses = association.recent_losses(path.id).map(|it| tempered(it, path.sent_chunks)).or(guess);
             let rate = self.rate(now, &path).filter(|_| self.measured).or_else(|| guess.map(|_| USUAL));
             let (Some((loss, burst)), Some(rtt), Some(rate)) = (losses, path.srtt, rate) else { continue };
             self.next = self.next.max(now + rtt);
-            paths.push((path.id, Conditions { loss, burst, rtt, deadline, rate }));
+            let repeat = path.loss_known.unwrap_or(rtt * 5 / 4) + nearest;
+            paths.push((path.id, Conditions { loss, burst, rtt, repeat, deadline, rate }));
         }
         self.apply(&paths, association);
     }

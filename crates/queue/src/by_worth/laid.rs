@@ -1,6 +1,6 @@
 //! Which message a path takes a part of, where what waits is laid over all paths.
 
-use super::{ByWorth, Entry, INTRA, level};
+use super::{ByWorth, CHAIN, Entry, INTRA, level};
 use crate::{Place, Planned, Ways};
 use braidcast_core::Instant;
 use core::fmt;
@@ -40,11 +40,14 @@ struct Share {
 }
 
 impl<M: fmt::Debug + Send> ByWorth<M> {
-    /// Lays a message over `ways`, of which the path `mine` is one.
-    fn share(ways: &mut Ways, mine: usize, bytes: usize, time: f64) -> Share {
+    /// Lays a message over `ways`, of which the path `mine` is one. If others need it, a path that loses or delays
+    /// its part takes it while there is time to repeat it, as long as all of it can be there so.
+    fn share(ways: &mut Ways, mine: usize, bytes: usize, time: f64, is_needed: bool) -> Share {
         let (before, bytes) = (ways.first(mine), bytes as f64);
-        let is_late = ways.lay(bytes, time) > 1.0;
-        Share { is_late, is_mine: before < time && ways.share_since(mine, before) >= LEAST_PART.min(bytes) }
+        let to_repeat = is_needed && ways.lay_to_repeat(bytes, time);
+        let is_late = !to_repeat && ways.lay(bytes, time) > 1.0;
+        let latest = if to_repeat { time - ways.again(mine) } else { time };
+        Share { is_late, is_mine: before < latest && ways.share_since(mine, before) >= LEAST_PART.min(bytes) }
     }
 
     /// Lays what waits and is not left out, in the order in which it came, up to the first of which the path `mine` has
@@ -59,7 +62,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
     ) -> Laid {
         ways.begin();
         if let Some((bytes, due)) = under_way
-            && Self::share(ways, mine, bytes, time(now, due)).is_mine
+            && Self::share(ways, mine, bytes, time(now, due), true).is_mine
         {
             return Laid::Takes(Planned::UnderWay);
         }
@@ -69,7 +72,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
                 ways.lay_first(tag.len as f64);
                 continue;
             }
-            let share = Self::share(ways, mine, tag.len, time(now, tag.due()));
+            let share = Self::share(ways, mine, tag.len, time(now, tag.due()), level(tag) <= CHAIN);
             if share.is_late && self.worst(place).is_some() {
                 return Laid::TooMuch(place);
             }

@@ -30,6 +30,8 @@ pub struct PathReport {
     pub rttvar: Duration,
     /// Smallest round-trip time.
     pub min_rtt: Option<Duration>,
+    /// From when a packet that is lost leaves until that is known; `None` before a round trip was measured.
+    pub loss_known: Option<Duration>,
     /// Retransmission timeout.
     pub rto: Duration,
     /// Congestion window, bytes.

@@ -21,6 +21,9 @@ const CERTAIN: f64 = 0.95;
 /// this one shows most (decision 41).
 const TO_SPARE: Duration = Duration::from_millis(150);
 
+/// A repeat is to be there so long before it is due (decision 41).
+const REPEAT_SPARE: Duration = Duration::from_millis(5);
+
 /// Returns `true` if it is known when what leaves over the path would arrive.
 fn is_known(view: &PathView) -> bool {
     let is_measured = view.forward_delay.is_some() && view.rate.is_some_and(|rate| rate > 0.0);
@@ -117,6 +120,9 @@ impl Open {
         let mut ways = core::mem::take(&mut self.scratch.ways);
         ways.clear();
         let mut place = None;
+        let nearest =
+            views.iter().filter(|view| is_known(view)).filter_map(|view| view.forward_delay).map(|it| it.mean);
+        let nearest = nearest.min().unwrap_or_default();
         for (at, view) in views.iter().enumerate().filter(|(_, view)| is_known(view)) {
             let index = PathIndex::new(at);
             if spared.has(index) {
@@ -126,7 +132,12 @@ impl Open {
                 place = Some(ways.len());
             }
             let (first, least) = self.first_arrival(now, index, view);
-            ways.push(Way::new(first, least, CERTAIN * view.rate.unwrap_or_default()));
+            let again =
+                self.paths[index].loss_known().map_or(0.0, |it| (it + nearest + REPEAT_SPARE).as_secs_f64() - first);
+            let way = Way::new(first, least, CERTAIN * view.rate.unwrap_or_default());
+            // What the nearest one loses is repeated there at once.
+            let is_nearest = least <= nearest.as_secs_f64();
+            ways.push(way.repeating(if is_nearest { 0.0 } else { again.max(0.0) }));
         }
         let part = place.map_or(Part::Nothing, |place| self.queue.planned(now, &mut ways, place));
         self.scratch.ways = ways;

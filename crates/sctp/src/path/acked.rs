@@ -164,6 +164,10 @@ impl Path {
         let reached = news.highest_order.max(copied);
         if self.recovery.is_some_and(|until| reached >= Some(until)) {
             self.recovery = None;
+            if !core::mem::replace(&mut self.recovered, true) {
+                // Slow start had doubled the window past what the path carries, which happens once.
+                self.losses.forget();
+            }
             self.rack.on_recovered();
         }
         let grows = news.advanced || (flight.moved && self.options.papers.cwnd_update == CwndUpdate::Plain);

@@ -79,15 +79,15 @@ impl Path {
         self.queued().max(self.usual_queue.unwrap_or_default())
     }
 
-    /// When a packet that is lost is known to be, after it was sent; `None` where the scheduler is to go by round
-    /// trips, as it does without [`SackPath::Quickest`].
+    /// When a packet that is lost is known to be, after it was sent; `None` before a round trip was measured.
+    pub(crate) fn loss_known(&self) -> Option<Duration> {
+        Some(self.answer()? + self.reordering())
+    }
+
+    /// The same; `None` where the scheduler is to go by round trips, as it does without [`SackPath::Quickest`].
     #[inline]
     pub(super) fn known_lost(&self) -> Option<Duration> {
         if self.options.sack.path == SackPath::Quickest { self.loss_known() } else { None }
-    }
-
-    fn loss_known(&self) -> Option<Duration> {
-        Some(self.answer()? + self.reordering())
     }
 
     /// How long a packet may be overtaken before it counts as lost.

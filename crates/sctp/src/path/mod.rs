@@ -166,6 +166,8 @@ pub(crate) struct Path {
     needs_checksum: bool,
     /// Since when nothing that was sent has been answered, past the probe timeout: new data prefers other paths.
     silent_since: Option<Instant>,
+    /// A recovery ended.
+    recovered: bool,
     mistrust: Mistrust,
     /// Probes sent since the last answer (RFC 8985 §7.3).
     probes: u32,
@@ -236,6 +238,7 @@ impl Path {
             errors: 0,
             needs_checksum: false,
             silent_since: None,
+            recovered: false,
             mistrust: Mistrust::default(),
             probes: 0,
             timers: TimerTable::default(),
@@ -528,6 +531,7 @@ impl Path {
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
             min_rtt: self.rtt.min(),
+            loss_known: self.loss_known(),
             rto: self.rtt.rto(),
             cwnd: self.cwnd(),
             ssthresh: self.cc.ssthresh(),
