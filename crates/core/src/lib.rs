@@ -5,6 +5,7 @@
 //!
 //! Nothing here does I/O or reads a clock.
 
+mod allowance;
 mod bytes;
 mod crowd;
 mod dials;
@@ -22,6 +23,7 @@ mod strangers;
 mod time;
 mod words;
 
+pub use allowance::Allowance;
 pub use bytes::{Reader, Truncated, Writer};
 pub use crowd::{Holder, crowded_out};
 pub use dials::{Dials, NotJoined};

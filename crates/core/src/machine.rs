@@ -35,7 +35,13 @@ impl Route {
     /// remote address is that of who sent it: in IP packets three times as many bytes at most, as
     /// in QUIC (RFC 9000 section 8).
     pub const fn longest_answer(&self, len: usize) -> usize {
-        3 * (len + self.headers()) - self.headers()
+        self.merit(len) - self.headers()
+    }
+
+    /// Bytes of IP packets that may go to the remote address for a datagram of `len` bytes from it, while it is not
+    /// known whether it is that of who sent it: three times as many (RFC 9000 §8).
+    pub const fn merit(&self, len: usize) -> usize {
+        3 * (len + self.headers())
     }
 }
 

@@ -8,7 +8,7 @@ use super::{AGAIN, ECHOES, LONGEST_ECHO, NAME, Options, Profile, REPORTS, stamp}
 use crate::reception::{Clock, RANGES, Receive, Rtt};
 use crate::rtp::Packet;
 use crate::srt::Sent;
-use braidcast_core::{Datagram, Instant, Rng, Route, Unwrapper};
+use braidcast_core::{Allowance, Datagram, Instant, Rng, Route, Unwrapper};
 use core::time::Duration;
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,10 +16,8 @@ use std::net::{IpAddr, SocketAddr};
 const PEERS: usize = 16;
 /// A sender that is silent for this long makes room for another one: it is most likely the same one that came back.
 const SILENT: Duration = Duration::from_secs(1);
-/// Bytes that may be sent to an address for each that came from it, as with [`Route::longest_answer`].
-const FACTOR: usize = 3;
 /// What may be sent to an address at once: a second of requests.
-const MOST_CREDIT: usize = 1 << 16;
+const MOST_CREDIT: u64 = 1 << 16;
 /// Bytes of each range in a request.
 const RANGE: usize = 4;
 /// Time between samples of the sender's clock.
@@ -60,7 +58,7 @@ enum Rank {
 /// whatever ports and peers: the IP address alone counts.
 struct Credit {
     ip: IpAddr,
-    left: usize,
+    bytes: Allowance,
 }
 
 /// A stream that comes in.
@@ -331,7 +329,7 @@ impl Rest {
         if let Some((source, stamp)) = echo {
             to.echo_answer(source, stamp);
         }
-        if answer.len() <= route.longest_answer(bytes.len()) && spend(&mut self.credits, route, answer.len()) {
+        if answer.len() <= route.longest_answer(bytes.len()) && spend(now, &mut self.credits, route, answer.len()) {
             out.send_sealed(route, shape, &answer, tunnel);
         }
     }
@@ -358,7 +356,7 @@ impl Rest {
         }
         let ip = route.remote.ip();
         if self.credits.iter().all(|credit| credit.ip != ip) {
-            self.credits.push(Credit { ip, left: 0 });
+            self.credits.push(Credit { ip, bytes: Allowance::by_merit(MOST_CREDIT) });
         }
         self.peers.push(Peer { route, shape, source, heard: now });
     }
@@ -383,7 +381,7 @@ impl Rest {
         let turns = (0..peers.len()).map(|n| peers[(turn + n) % peers.len()]);
         let least = request(own, flow.source, &[(0, 0)]).len();
         let affordable = |peer: &Peer| {
-            let rest = left(credits, peer.route).checked_sub(least + peer.overhead())?;
+            let rest = left(now, credits, peer.route).checked_sub(least + peer.overhead())?;
             Some((1 + rest / RANGE).min(RANGES))
         };
         let Some((peer, most)) = turns.into_iter().find_map(|peer| Some((peer, affordable(peer)?))) else {
@@ -397,7 +395,7 @@ impl Rest {
         }
         flow.turn = turn;
         let request = request(own, flow.source, &ranges);
-        if spend(credits, peer.route, request.len() + peer.overhead()) {
+        if spend(now, credits, peer.route, request.len() + peer.overhead()) {
             out.send_sealed(peer.route, peer.shape, &request, tunnel);
         }
     }
@@ -423,7 +421,7 @@ impl Rest {
             to.echo_request(stamp(now));
         }
         for peer in peers.iter().filter(|peer| peer.source == flow.source) {
-            if spend(credits, peer.route, report.len() + peer.overhead()) {
+            if spend(now, credits, peer.route, report.len() + peer.overhead()) {
                 out.send_sealed(peer.route, peer.shape, &report, tunnel);
             }
         }
@@ -441,24 +439,22 @@ fn request(own: u32, source: u32, ranges: &[(u16, u16)]) -> Vec<u8> {
 }
 
 /// The longest datagram that may go there.
-fn left(credits: &[Credit], route: Route) -> usize {
+fn left(now: Instant, credits: &[Credit], route: Route) -> usize {
     let credit = credits.iter().find(|credit| credit.ip == route.remote.ip());
-    credit.map_or(0, |credit| credit.left.saturating_sub(route.headers()))
+    credit.map_or(0, |credit| (credit.bytes.left(now) as usize).saturating_sub(route.headers()))
 }
 
 /// A datagram of `len` bytes came over `route`.
 fn earn(credits: &mut [Credit], route: Route, len: usize) {
     if let Some(credit) = credits.iter_mut().find(|credit| credit.ip == route.remote.ip()) {
-        credit.left = (credit.left + FACTOR * (len + route.headers())).min(MOST_CREDIT);
+        credit.bytes.earn(route.merit(len) as u64);
     }
 }
 
 /// Returns `true` if one of `len` bytes may go there; it is counted then.
-fn spend(credits: &mut [Credit], route: Route, len: usize) -> bool {
-    let Some(credit) = credits.iter_mut().find(|credit| credit.ip == route.remote.ip()) else { return false };
-    let left = credit.left.checked_sub(len + route.headers());
-    credit.left = left.unwrap_or(credit.left);
-    left.is_some()
+fn spend(now: Instant, credits: &mut [Credit], route: Route, len: usize) -> bool {
+    let credit = credits.iter_mut().find(|credit| credit.ip == route.remote.ip());
+    credit.is_some_and(|credit| credit.bytes.take(now, (len + route.headers()) as u64))
 }
 
 impl Flow {

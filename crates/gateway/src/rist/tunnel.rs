@@ -7,14 +7,14 @@ use super::wire::rtcp::Items;
 use crate::block::Block;
 use crate::rtp;
 use crate::srt::KeyLength;
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Allowance, Instant, Rng};
 use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Keys that are derived in a second at most for who is not known, and for who is.
-const FOR_STRANGERS: u32 = 20;
-const FOR_PEERS: u32 = 5;
+/// Keys that are derived in a second, and at once, for who is not known, and for who is.
+const FOR_STRANGERS: u64 = 20;
+const FOR_PEERS: u64 = 5;
 /// Nonces whose keys fit nothing, so that they are not derived again.
 const MISFITS: usize = 32;
 /// How long they are kept: a packet that was changed in flight must not shut out its nonce for good.
@@ -83,28 +83,6 @@ pub(super) enum Opened<'a> {
     Nothing,
 }
 
-/// A number of events in each second.
-struct Allowance {
-    since: Instant,
-    left: u32,
-    each: u32,
-}
-
-impl Allowance {
-    const fn new(each: u32) -> Self {
-        Self { since: Instant::ZERO, left: each, each }
-    }
-
-    fn take(&mut self, now: Instant) -> bool {
-        if now.since(self.since) >= Duration::from_secs(1) {
-            (self.since, self.left) = (now, self.each);
-        }
-        let is_left = self.left > 0;
-        self.left -= u32::from(is_left);
-        is_left
-    }
-}
-
 /// A key that packets were read with.
 struct Known {
     nonce: u32,
@@ -136,8 +114,8 @@ impl Tunnel {
             length,
             known: VecDeque::new(),
             misfits: VecDeque::new(),
-            strangers: Allowance::new(FOR_STRANGERS),
-            peers: Allowance::new(FOR_PEERS),
+            strangers: Allowance::by_time(FOR_STRANGERS, FOR_STRANGERS),
+            peers: Allowance::by_time(FOR_PEERS, FOR_PEERS),
             sealing: None,
             number: 0,
             rng,
@@ -214,7 +192,7 @@ impl Tunnel {
             return Some(());
         }
         let allowance = if is_peer { &mut self.peers } else { &mut self.strangers };
-        if misfits.iter().any(|(misfit, _)| *misfit == key) || !allowance.take(now) {
+        if misfits.iter().any(|(misfit, _)| *misfit == key) || !allowance.take(now, 1) {
             return None;
         }
         let block = self.secret.as_ref().and_then(|secret| secret.key(key.0, key.1))?;

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 const REPEAT: Duration = Duration::from_millis(250);
 /// A handshake that is not answered within this begins anew.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Time until the next try.
+/// Time until the next try. A connection that was up for so long is followed by a call at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a try to connect knows.
@@ -237,7 +237,8 @@ impl Caller {
             && let Some(why) = link.ended()
         {
             events.push_back(Event::Ended(ConnectionId(link.agreed.own_id), why));
-            self.state = if why == Ended::ByUs { State::Closed } else { State::Paused(now + PAUSE) };
+            let next = now.max(link.agreed.start + PAUSE);
+            self.state = if why == Ended::ByUs { State::Closed } else { State::Paused(next) };
         }
     }
 

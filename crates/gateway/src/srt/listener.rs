@@ -12,7 +12,7 @@ use super::wire::{
 };
 use super::{FLAGS, MTU, VERSION, WINDOW};
 use crate::srtla::Bonds;
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Allowance, Instant, Rng};
 use core::time::Duration;
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
@@ -26,7 +26,7 @@ const MINUTE: u64 = 60_000_000_000;
 /// Answers to strangers that wait to leave.
 const ANSWERS: usize = 256;
 /// Keys are unwrapped for callers at most so often each second: it takes a millisecond.
-const UNWRAPS: u32 = 20;
+const UNWRAPS: u64 = 20;
 /// Connections that we ended and remember. Who goes on sending is told: a SHUTDOWN may be lost, and silence is not seen
 /// by both ends at the same time.
 const GONE: usize = 64;
@@ -68,8 +68,7 @@ pub(super) struct Listener {
     links: Vec<Accepted>,
     gone: VecDeque<Gone>,
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
-    /// Unwraps of this second.
-    unwraps: (Instant, u32),
+    unwraps: Allowance,
     turn: usize,
     closed: bool,
 }
@@ -97,7 +96,7 @@ impl Listener {
             links: Vec::new(),
             gone: VecDeque::new(),
             answers: VecDeque::new(),
-            unwraps: (now, 0),
+            unwraps: Allowance::by_time(UNWRAPS, UNWRAPS),
             turn: 0,
             closed: false,
         }
@@ -275,11 +274,7 @@ impl Listener {
         let Asked { handshake, hello, stream_id, keys } = asked;
         let mut cipher = None;
         if let (Some(passphrase), Some((material, _))) = (&self.options.passphrase, &keys) {
-            if now - self.unwraps.0 >= Duration::from_secs(1) {
-                self.unwraps = (now, 0);
-            }
-            self.unwraps.1 += 1;
-            if self.unwraps.1 > UNWRAPS {
+            if !self.unwraps.take(now, 1) {
                 return Ok(());
             }
             let made = Cipher::of_listener(passphrase, material, self.options.key_refresh, &mut self.rng);

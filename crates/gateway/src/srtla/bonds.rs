@@ -20,10 +20,18 @@ const ALIVE: Duration = Duration::from_secs(4);
 const MINUTE: u64 = 60_000_000_000;
 /// Answers that wait to leave.
 const ANSWERS: usize = 256;
-/// A step of the registration is answered again after this time, if its sender has not gone on: senders wait a second
-/// before they say anything again. It is more than the round trip of most, and less than half of that second. With
-/// both answers at most twice the bytes of the question are sent there.
-const AGAIN: Duration = Duration::from_millis(300);
+/// A step of the registration is answered again after this time, if its sender has not gone on: senders wait one to
+/// five seconds before they say anything again. It is more than the round trip of most.
+const AGAIN: Duration = Duration::from_millis(250);
+/// How often it is answered again. With all answers at most three times the bytes of the question are sent there, as
+/// RFC 9000 §8.1 allows to addresses that are not known yet.
+const REPEATS: u8 = 2;
+/// Silence after which a link may be down for its sender too, which takes 4 s. Links without media say that they are
+/// there each second.
+const QUIET: Duration = Duration::from_secs(3);
+/// Such a link is told so often that it is registered: a sender that hears it sends over the link at once, and does not
+/// wait until it would ask again.
+const RECALL: Duration = Duration::from_millis(250);
 
 /// How a link goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +60,16 @@ struct Group {
     used: bool,
 }
 
+/// An answer to a step of the registration, to be said again.
+struct Repeat {
+    at: Instant,
+    /// When it was said first.
+    said: Instant,
+    left: u8,
+    to: SocketAddr,
+    bytes: Vec<u8>,
+}
+
 /// All groups.
 ///
 /// To SRT each group is one remote address, its alias: one of the block for nobody (RFC 6666).
@@ -62,8 +80,8 @@ pub struct Bonds {
     members: BTreeMap<SocketAddr, SocketAddr>,
     count: u64,
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
-    /// Answers to be repeated, in the order of these times.
-    repeats: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
+    /// In the order of their times.
+    repeats: VecDeque<Repeat>,
     tend_at: Option<Instant>,
 }
 
@@ -100,7 +118,7 @@ impl Bonds {
             }
             Packet::Register1(id) => {
                 let id = self.identifier(id, now.as_nanos() / MINUTE);
-                self.say_twice(now, from, &Packet::Register2(&id));
+                self.say_again(now, from, &Packet::Register2(&id));
             }
             Packet::Register2(id) => self.join(now, from, id),
             // What only receivers say.
@@ -116,13 +134,13 @@ impl Bonds {
     }
 
     /// Says it now, and again if the sender does not go on.
-    fn say_twice(&mut self, now: Instant, to: SocketAddr, packet: &Packet<'_>) {
+    fn say_again(&mut self, now: Instant, to: SocketAddr, packet: &Packet<'_>) {
         self.say(to, packet);
-        self.repeats.retain(|(_, other, _)| *other != to);
+        self.repeats.retain(|repeat| repeat.to != to);
         if self.repeats.len() < ANSWERS {
             let mut bytes = Vec::new();
             packet.write(&mut bytes);
-            self.repeats.push_back((now + AGAIN, to, bytes));
+            self.repeats.push_back(Repeat { at: now + AGAIN, said: now, left: REPEATS, to, bytes });
         }
     }
 
@@ -154,7 +172,7 @@ impl Bonds {
         let alias = match there {
             Some(alias) => alias,
             None if !ours(minute) && !minute.checked_sub(1).is_some_and(ours) => {
-                return self.say_twice(now, from, &Packet::NoGroup);
+                return self.say_again(now, from, &Packet::NoGroup);
             }
             None if self.groups.len() >= GROUPS && !self.make_room() => return self.say(from, &Packet::Error),
             None => {
@@ -181,9 +199,8 @@ impl Bonds {
             self.members.insert(from, alias);
         }
         self.hear(now, from, 0);
-        self.repeats.retain(|(_, to, _)| *to != from);
-        self.tend_at.get_or_insert(now + SILENT);
-        self.say(from, &Packet::Register3);
+        self.tend_at.get_or_insert(now + QUIET);
+        self.say_again(now, from, &Packet::Register3);
     }
 
     /// Forgets a group that never carried anything; `false` if there is none.
@@ -257,27 +274,48 @@ impl Bonds {
 
     /// When to [`tend`](Self::tend) them.
     pub fn timeout(&self) -> Option<Instant> {
-        Instant::first_of([self.tend_at, self.repeats.front().map(|(at, ..)| *at)])
+        Instant::first_of([self.tend_at, self.repeats.front().map(|repeat| repeat.at)])
     }
 
-    /// Repeats answers that may be lost; forgets links that are silent, and groups without links.
+    /// Repeats answers that may be lost, and recalls links that are quiet; forgets those that are silent, and groups
+    /// without links.
     pub fn tend(&mut self, now: Instant) {
-        while self.repeats.front().is_some_and(|(at, ..)| *at <= now) {
-            let Some((_, to, bytes)) = self.repeats.pop_front() else { break };
-            self.answer(to, bytes);
-        }
+        self.repeat(now);
         if self.tend_at.is_none_or(|at| at > now) {
             return;
         }
+        let mut quiet = Vec::new();
         for group in self.groups.values_mut() {
             group.links.retain(|link| now - link.report.heard < SILENT);
+            let links = group.links.iter().map(|link| link.report);
+            quiet.extend(links.filter(|link| now - link.heard >= QUIET).map(|link| link.remote));
         }
+        quiet.into_iter().for_each(|link| self.say(link, &Packet::Register3));
         self.groups.retain(|_, group| !group.links.is_empty());
         let groups = &self.groups;
         self.members.retain(|link, alias| {
             groups.get(alias).is_some_and(|group| group.links.iter().any(|it| it.report.remote == *link))
         });
-        self.tend_at = (!self.groups.is_empty()).then(|| now + Duration::from_secs(1));
+        self.tend_at = (!self.groups.is_empty()).then(|| now + RECALL);
+    }
+
+    fn repeat(&mut self, now: Instant) {
+        while self.repeats.front().is_some_and(|repeat| repeat.at <= now) {
+            let Some(repeat) = self.repeats.pop_front() else { break };
+            if self.heard(repeat.to).is_some_and(|heard| heard > repeat.said) {
+                continue;
+            }
+            self.answer(repeat.to, repeat.bytes.clone());
+            if repeat.left > 1 {
+                self.repeats.push_back(Repeat { at: now + AGAIN, left: repeat.left - 1, ..repeat });
+            }
+        }
+    }
+
+    /// When a link was heard last.
+    fn heard(&self, link: SocketAddr) -> Option<Instant> {
+        let group = self.groups.get(self.members.get(&link)?)?;
+        group.links.iter().find(|it| it.report.remote == link).map(|it| it.report.heard)
     }
 
     /// How the links of a group go, by address.
@@ -350,30 +388,53 @@ mod tests {
         assert_eq!(bonds.links(alias).iter().map(|link| link.packets).collect::<Vec<_>>(), [13, 12]);
     }
 
+    /// What is said by `at`, to whom.
+    fn tend(bonds: &mut Bonds, at: u64) -> Vec<(SocketAddr, Vec<u8>)> {
+        bonds.tend(Instant::from_millis(at));
+        std::iter::from_fn(|| bonds.poll_answer()).collect()
+    }
+
     #[test]
-    fn a_step_that_is_not_followed_by_the_next_is_answered_once_more() {
+    fn a_step_that_is_not_followed_by_the_next_is_answered_twice_more() {
         let mut bonds = bonds();
-        let again = |bonds: &mut Bonds, at: u64| {
-            bonds.tend(Instant::from_millis(at));
-            std::iter::from_fn(|| bonds.poll_answer()).collect::<Vec<_>>()
-        };
         let no_group = say(&mut bonds, 0, 1, &Packet::Register2(&[3; ID]));
-        assert_eq!((bonds.timeout(), again(&mut bonds, 299)), (Some(Instant::from_millis(300)), vec![]));
-        assert_eq!(again(&mut bonds, 300), [(addr(1), no_group)]);
-        assert_eq!((bonds.timeout(), again(&mut bonds, 900)), (None, vec![]));
+        assert_eq!((bonds.timeout(), tend(&mut bonds, 249)), (Some(Instant::from_millis(250)), vec![]));
+        assert_eq!(tend(&mut bonds, 250), [(addr(1), no_group.clone())]);
+        assert_eq!(tend(&mut bonds, 500), [(addr(1), no_group)]);
+        assert_eq!((bonds.timeout(), tend(&mut bonds, 900)), (None, vec![]));
         // A later step takes the place of one before.
         say(&mut bonds, 1000, 1, &Packet::Register2(&[3; ID]));
         let answer = say(&mut bonds, 1100, 1, &Packet::Register1(&[3; ID]));
-        assert_eq!(again(&mut bonds, 1400), [(addr(1), answer.clone())]);
-        say(&mut bonds, 2000, 1, &Packet::Register1(&[3; ID]));
+        assert_eq!(tend(&mut bonds, 1349), []);
+        assert_eq!(tend(&mut bonds, 1350), [(addr(1), answer.clone())]);
         let Some(Packet::Register2(id)) = Packet::parse(&answer) else { panic!("{answer:?}") };
-        say(&mut bonds, 2100, 1, &Packet::Register2(id));
-        assert_eq!(again(&mut bonds, 2300), []);
+        let joined = say(&mut bonds, 2000, 1, &Packet::Register2(id));
+        assert_eq!(tend(&mut bonds, 2250), [(addr(1), joined.clone())]);
+        // What comes over the link shows that its sender knows.
+        bonds.handle(Instant::from_millis(2400), addr(1), &data(1)).unwrap();
+        assert_eq!(tend(&mut bonds, 2500), []);
         // Strangers fill no memory with it.
         for n in 0..1000 {
             say(&mut bonds, 3000, n, &Packet::Register1(&[3; ID]));
         }
         assert_eq!(bonds.repeats.len(), ANSWERS);
+    }
+
+    #[test]
+    fn a_link_that_is_quiet_is_told_that_it_is_registered() {
+        let mut bonds = bonds();
+        group(&mut bonds, 0, 1, &[1, 2]);
+        bonds.handle(Instant::from_millis(2000), addr(1), &data(1)).unwrap();
+        tend(&mut bonds, 250);
+        assert_eq!(tend(&mut bonds, 2999), [(addr(2), vec![0x92, 0x02])], "the second repeat of the registration");
+        assert_eq!(tend(&mut bonds, 3000), [(addr(2), vec![0x92, 0x02])]);
+        assert_eq!((bonds.timeout(), tend(&mut bonds, 3249)), (Some(Instant::from_millis(3250)), vec![]));
+        assert_eq!(tend(&mut bonds, 3250), [(addr(2), vec![0x92, 0x02])]);
+        bonds.handle(Instant::from_millis(3300), addr(2), &data(2)).unwrap();
+        assert_eq!(tend(&mut bonds, 3500), []);
+        // Not for ever.
+        let told = (14..100).flat_map(|quarter| tend(&mut bonds, quarter * 250)).filter(|it| it.0 == addr(2)).count();
+        assert_eq!(told, 28);
     }
 
     #[test]
@@ -393,12 +454,15 @@ mod tests {
         assert_eq!(say(&mut bonds, 0, 1, &Packet::Register2(&[3; ID])), [0x92, 0x11]);
         let id = group(&mut bonds, 0, 1, &[1, 2]);
         bonds.handle(Instant::from_millis(9000), addr(1), &data(1)).unwrap();
-        assert_eq!(bonds.timeout(), Some(Instant::from_millis(10_000)));
-        bonds.tend(Instant::from_millis(10_000));
+        tend(&mut bonds, 9999);
+        assert_eq!((bonds.members.len(), bonds.groups.len()), (2, 1));
+        tend(&mut bonds, 10_249);
         assert_eq!((bonds.members.len(), bonds.groups.len()), (1, 1));
         // It comes back, into the same group, however old its identifier is.
         assert_eq!(say(&mut bonds, 18_000, 2, &Packet::Register2(&id)), [0x92, 0x02]);
-        bonds.tend(Instant::from_millis(40_000));
+        for at in [40_000, 40_250, 40_500] {
+            tend(&mut bonds, at);
+        }
         assert_eq!((bonds.members.len(), bonds.groups.len(), bonds.timeout()), (0, 0, None));
         assert_eq!(say(&mut bonds, 200_000, 2, &Packet::Register2(&id)), [0x92, 0x11]);
     }
