@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 const REPEAT: Duration = Duration::from_millis(250);
 /// A handshake that is not answered within this begins anew.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Time until the next try. A connection that was up for so long is followed by a call at once.
+/// Time until the next try. A connection that was up for this long is followed by a call at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a try to connect knows.
