@@ -108,7 +108,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     serving::check(args, !entrances.is_empty())?;
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.from.iter().chain(&args.relay).map(Remote::to_string).collect();
-    let mut held = Held::of(args)?;
+    let mut held = Held::of(args.into())?;
     let security = match &held {
         Some(held) => held.security(&live),
         None if args.from.is_empty() || args.authorized.is_some() => Security::server(&args.shared, &live)?,
@@ -119,7 +119,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     // Before any output is touched: a port in use costs nothing then.
     let (ends, locals) = match (&listen, &held) {
         (Some(listen), _) => Ends::listen(&listen.own, "LISTEN", &mut driver)?,
-        (None, Some(held)) => (held.meet(args, &mut driver, &live)?, Vec::new()),
+        (None, Some(held)) => (held.meet(args.into(), &mut driver, &live)?, Vec::new()),
         (None, None) => {
             let plans = named::unlimited(&args.via, &args.from, "the other end sends")?;
             (Ends::dial(plans, &mut driver, &live)?, Vec::new())
@@ -145,7 +145,8 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let permits = authorized.as_mut().map(senders::permits).or_else(|| held.as_ref().map(Held::permits));
     if let Some(held) = &mut held {
         let taken = to_stdout || common.json || args.figures.to_stdout();
-        held.print(args, listen.as_ref().map(|listen| &listen.own), taken, &live)?;
+        let listen = listen.as_ref().map(|listen| &listen.own);
+        held.print(&args.relay, listen, taken, ("sender", "braidcast send INPUT --to …"), &live)?;
     }
     let give_up = args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0);
     let log = args.log.as_deref().map(Log::create).transpose()?;
