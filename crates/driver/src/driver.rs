@@ -165,9 +165,9 @@ impl Driver {
         self.clock
     }
 
-    /// Lets datagrams gather for this long, from 0 to 10 ms: once the sockets are empty nothing is waited for before that,
-    /// neither timers nor signals. For a program through which the datagrams of many pass at any time, as a network card
-    /// moderates its interrupts: to wake up for each of them costs more than to read it.
+    /// Lets datagrams gather for this long, from 0 to 10 ms: once the sockets are empty nothing is waited for before
+    /// that, neither timers nor signals. For a program through which the datagrams of many pass at any time, as a
+    /// network card moderates its interrupts: to wake up for each of them costs more than to read it.
     pub fn gather(&mut self, time: Duration) {
         self.gather = time.min(MOST_GATHER);
     }

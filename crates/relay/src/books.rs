@@ -280,7 +280,7 @@ impl Books {
         both.collect()
     }
 
-    /// Gives a place to who has shown its cookie.
+    /// Takes in who has shown its cookie; returns its tag.
     pub(crate) fn register(
         &mut self,
         now: Instant,

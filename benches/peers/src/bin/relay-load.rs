@@ -1,7 +1,7 @@
 //! Many streams through a relay, each between two sockets of its own. They take turns, so many packets at a time each,
 //! which go and come as those of Braidcast's ends do: in one call.
 //!   relay-load braidcast|turn RELAY:PORT STREAMS MBIT_EACH PACKETS_AT_A_TIME SECS
-//! braidcast: a guest sends to the owner of its circuit. turn: a client sends over a channel of its allocation (RFC 8656)
+//!   relay-load braidcast|turn RELAY:PORT STREAMS MBIT_EACH AT_A_TIME SECS
 //! to a peer, without a password.
 //! Prints RESULT: bytes that came out, without the relay's headers, and the share of the packets that did.
 
@@ -26,7 +26,7 @@ const COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
 /// Packets that are late are sent at once, but not more of them: the receive buffers would overflow.
 const MOST_BEHIND: Duration = Duration::from_millis(5);
 
-/// Where a stream goes in, with what stands before its packets, and where it comes out.
+/// The socket that a stream goes into, what stands before its packets, and the socket where it comes out.
 struct Stream {
     from: std::net::UdpSocket,
     header: Vec<u8>,
@@ -36,7 +36,7 @@ struct Stream {
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [kind, relay, streams, mbit, burst, secs] = &args[..] else {
-        return Err("usage: relay-load braidcast|turn RELAY:PORT STREAMS MBIT_EACH PACKETS_AT_A_TIME SECS".into());
+        return Err("usage: relay-load braidcast|turn RELAY:PORT STREAMS MBIT_EACH AT_A_TIME SECS".into());
     };
     let (relay, count): (SocketAddr, usize) = (relay.parse()?, streams.parse()?);
     let open = match kind.as_str() {

@@ -58,8 +58,8 @@ pub(crate) struct PerfServerArgs {
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer)]
     #[arg(conflicts_with_all = ["listen", "keep", "dccp", "native", "probe"])]
     pub(crate) from: Vec<Remote>,
-    /// Networks to call from, with --from and --relay: interfaces or local addresses. Several with commas, or repeated, are as
-    /// many paths [default: as the system routes]
+    /// Networks to call from, with --from and --relay: interfaces or local addresses. Several with commas, or
+    /// repeated, are as many paths [default: as the system routes]
     #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, conflicts_with = "listen")]
     pub(crate) via: Vec<Via>,
     /// Serve client after client, not just one
@@ -78,8 +78,8 @@ pub(crate) struct PerfServerArgs {
 /// `braidcast perf client`.
 #[derive(Args, Debug)]
 pub(crate) struct PerfClientArgs {
-    /// Address of the server. Or a ticket, braid:…, which `perf server --relay` prints; @FILE reads it from FILE, so that
-    /// `ps` does not show it
+    /// Address of the server. Or a ticket, braid:…, which `perf server --relay` prints; @FILE reads it from FILE, so
+    /// that `ps` does not show it
     #[arg(value_name = "HOST:PORT", value_parser = destination::to, required_unless_present = "at")]
     pub(crate) server: Option<To>,
     /// Wait here for a server that calls (`perf server --from`) in place of calling it. Written as LISTEN there

@@ -73,8 +73,8 @@ pub(crate) struct TunnelServerArgs {
     /// commas, or repeated, are as many paths
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with_all = ["at", "authorized"], help_heading = "Paths")]
     pub(crate) from: Vec<Remote>,
-    /// Networks to call from, with --from and --relay: interfaces or local addresses. With --over sctp several, with commas or
-    /// repeated, are as many paths [default: as the system routes]
+    /// Networks to call from, with --from and --relay: interfaces or local addresses. With --over sctp several, with
+    /// commas or repeated, are as many paths [default: as the system routes]
     #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, conflicts_with = "at", help_heading = "Paths")]
     pub(crate) via: Vec<Via>,
     #[command(flatten)]
