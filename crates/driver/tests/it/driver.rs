@@ -64,6 +64,7 @@ fn ten_thousand_datagrams_come_back_over_ipv4() {
 }
 
 /// Two drivers have a share of what comes to one port, and each answers from there; no third program gets one.
+#[allow(clippy::disallowed_types, reason = "clients of the system alone")]
 #[test]
 fn sockets_of_two_threads_share_a_port_and_nobody_else_gets_it() {
     let (mut first, id, at) = bound("127.0.0.1:0");
