@@ -1,6 +1,7 @@
 //! Tickets and `braidcast relay`, on one machine.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real time and real datagrams")]
 
+use crate::common::network::{in_namespace, ip};
 use crate::common::{Ran, Running, Test, command, free_port, len, transport_stream, until};
 use std::fs;
 use std::net::UdpSocket;
@@ -130,6 +131,15 @@ fn a_second_relay_at_a_port_is_refused_however_many_threads_the_first_has() {
     let dir = dir.path();
     let _relay = relay(dir, port, "--open --threads 3");
     run(dir, &format!("relay 127.0.0.1:{port} --open --threads 3")).says(1, &["is in use by another program"]);
+}
+
+/// Privileges are dropped once every thread has its socket.
+#[test]
+fn a_relay_on_several_threads_may_have_a_port_that_needs_privileges() {
+    in_namespace("tickets::a_relay_on_several_threads_may_have_a_port_that_needs_privileges", |dir| {
+        ip("link set lo up");
+        drop(relay(dir, 443, "--open --threads 3"));
+    });
 }
 
 #[test]

@@ -67,6 +67,9 @@ pub(super) fn run(args: &RelayArgs, common: &Common) -> Outcome {
         sockets.push(socket);
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
+    let cores = thread::available_parallelism().map_or(1, |it| it.get().min(THREADS));
+    let more = 1..args.threads.map_or(cores, usize::from);
+    let beside = more.map(|_| threads::driver_beside(&mut driver, &sockets, &args.listen)).collect::<Outcome<_>>()?;
     let page = args.metrics.map(|addr| figures::serve_at(addr, &live)).transpose()?;
     process::drop_privileges()?;
     let mut clients = args.authorized.as_deref().map(Clients::read).transpose()?;
@@ -79,9 +82,7 @@ pub(super) fn run(args: &RelayArgs, common: &Common) -> Outcome {
     }
     let options = RelayOptions { admission, members: args.members as usize };
     let relay = Relay::new(options, common::rng(None)?)?;
-    let cores = thread::available_parallelism().map_or(1, |it| it.get().min(THREADS));
-    let count = args.threads.map_or(cores, usize::from);
-    let threads = Threads::start(count - 1, &mut driver, (&sockets, &args.listen), &relay)?;
+    let threads = Threads::start(beside, &mut driver, &relay)?;
     let open = |it: &crate::args::values::Stats| {
         StatsFile::open(&it.target, "statistics", "--stats").map(|file| (file, it.each, Instant::ZERO + it.each))
     };

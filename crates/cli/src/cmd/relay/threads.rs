@@ -24,23 +24,23 @@ pub(super) struct Threads {
     trouble: Arc<Mutex<Option<io::Error>>>,
 }
 
+/// The driver of another thread, with a socket beside each of `first`'s `sockets`, which are bound to `listen`. Some
+/// ports need privileges.
+pub(super) fn driver_beside(first: &mut Driver, sockets: &[SocketId], listen: &Listen) -> Outcome<Driver> {
+    let mut driver = Driver::with_clock(first.clock()).map_err(|error| cannot_start(&error))?;
+    driver.gather(GATHER);
+    for (socket, place) in sockets.iter().zip(&listen.0) {
+        let beside = driver.bind_beside(first, *socket, &place.bind());
+        beside.map_err(|error| Failure::new(error.to_string(), "--threads 1 needs one socket for each LISTEN"))?;
+    }
+    Ok(driver)
+}
+
 impl Threads {
-    /// Starts `more` threads beside the one of `first`, which has bound `sockets` to `listen`.
-    pub(super) fn start(
-        more: usize,
-        first: &mut Driver,
-        (sockets, listen): (&[SocketId], &Listen),
-        relay: &Relay,
-    ) -> Outcome<Self> {
+    /// Starts a thread for each of `drivers`, beside the one of `first`.
+    pub(super) fn start(drivers: Vec<Driver>, first: &mut Driver, relay: &Relay) -> Outcome<Self> {
         let mut it = Self { all: Vec::new(), over: Arc::default(), trouble: Arc::default() };
-        for _ in 0..more {
-            let mut driver = Driver::with_clock(first.clock()).map_err(|error| cannot_start(&error))?;
-            driver.gather(GATHER);
-            for (socket, place) in sockets.iter().zip(&listen.0) {
-                let beside = driver.bind_beside(first, *socket, &place.bind());
-                beside
-                    .map_err(|error| Failure::new(error.to_string(), "--threads 1 needs one socket for each LISTEN"))?;
-            }
+        for mut driver in drivers {
             let waker = driver.waker().map_err(|error| cannot_start(&error))?;
             let first = first.waker().map_err(|error| cannot_start(&error))?;
             let (relay, over, trouble) = (relay.beside(), it.over.clone(), it.trouble.clone());
