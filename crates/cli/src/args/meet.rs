@@ -12,13 +12,13 @@ pub(crate) struct MeetArgs {
     pub(crate) relay: Vec<Remote>,
     /// Private key by which a relay with a list knows this end, made by `braidcast key identity`. It is for the relay
     /// alone
-    #[arg(long, value_name = "FILE", requires = "relay")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) relay_key: Option<PathBuf>,
     /// Keep this end's addresses from the other one: everything goes by the relay, and no path past it is looked for
-    #[arg(long, requires = "relay")]
+    #[arg(long)]
     pub(crate) relay_only: bool,
     /// With --relay, a ticket that lasts: `braidcast key ticket` makes, shows and revokes such [default: one for this
     /// run]
-    #[arg(long, value_name = "NAME", value_parser = values::ticket_name, requires = "relay")]
+    #[arg(long, value_name = "NAME", value_parser = values::ticket_name)]
     pub(crate) ticket: Option<String>,
 }

@@ -107,6 +107,18 @@ fn a_tunnel_goes_by_a_relay_until_its_ticket_is_revoked() {
 }
 
 #[test]
+fn a_server_of_measurements_ends_with_its_ticket() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let dir = dir.path();
+    let _relay = relay(dir, port, "--open");
+    run(dir, &format!("key ticket lab --relay 127.0.0.1:{port}")).says(0, &[]);
+    let server = Running::start(dir, &format!("perf server --relay 127.0.0.1:{port} --ticket lab --keep"));
+    let server = server.wait_for("is at the relay");
+    run(dir, "key revoke lab").says(0, &[]);
+    server.finish().says(0, &["the ticket was revoked"]);
+}
+
+#[test]
 fn what_does_not_go_with_a_relay_is_said() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -114,7 +126,10 @@ fn what_does_not_go_with_a_relay_is_said() {
         ("tunnel server --relay 127.0.0.1:1 --forward 127.0.0.1:9", "a tunnel by a relay goes over SCTP"),
         ("tunnel client --to @ticket --listen 0", "cannot read the ticket"),
         ("tunnel server 9000 --relay 127.0.0.1:1 --forward 127.0.0.1:9", "cannot be used with"),
-        ("tunnel server 9000 --ticket office --forward 127.0.0.1:9", "--relay"),
+        ("tunnel server 9000 --ticket office --forward 127.0.0.1:9", "--ticket is for --relay"),
+        ("tunnel server --from 127.0.0.1:1 --relay-only --forward 127.0.0.1:9", "--relay-only is for --relay"),
+        ("perf server 9000 --relay-key file", "--relay-key is for --relay"),
+        ("receive --from 127.0.0.1:1 --relay-only out.ts", "--relay-only is for --relay"),
         ("tunnel server --relay 127.0.0.1:1 --over sctp --key open-sesame-2026 --forward 127.0.0.1:9", "--key"),
         ("perf server --relay 127.0.0.1:1 --dccp ccid3", "--dccp does not go with --relay"),
         ("perf server --relay 127.0.0.1:1 --via lo,127.0.0.1", "one network is enough"),

@@ -8,7 +8,7 @@ use crate::args::{Common, PerfServerArgs};
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::ends::Ends;
 use crate::cmd::security::Security;
-use crate::cmd::ticket::{Held, Meeting};
+use crate::cmd::ticket::{ENDED, Held, LOOK_AT_TICKET, Meeting};
 use crate::cmd::watch::{Carried, Watch};
 use crate::cmd::{common, named};
 use crate::failure::{Failure, Outcome};
@@ -71,6 +71,8 @@ struct Server<P: Protocol> {
     call: Option<Call<P::Id>>,
     /// Of one that calls a client, or meets them at relays.
     ends: Option<Ends>,
+    /// The ticket of one that meets them, and when it is looked at.
+    held: Option<(Held, Instant)>,
     clients: BTreeMap<P::Id, Client>,
     served: VecDeque<Served>,
     machine: u64,
@@ -81,7 +83,7 @@ struct Server<P: Protocol> {
 pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let mut live = Live::new(common.quiet);
-    let meeting = Meeting::new(&args.meet, &args.via);
+    let meeting = Meeting::of_server(&args.meet, &args.via)?;
     let mut held = Held::of(meeting)?;
     if held.is_some() && args.dccp.dccp.is_some() {
         return Err(Failure::usage("--dccp does not go with --relay", "leave it out, or measure DCCP without a relay"));
@@ -114,7 +116,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
                 dccp.set_local_address(socket, address);
             }
         }
-        return serve(dccp, (None, None), driver, args, common, (&mut live, &mut watch));
+        return serve(dccp, (None, None, None), driver, args, common, (&mut live, &mut watch));
     }
     let options = common::sctp_options(&security).with(|it| {
         it.redundancy.fec_receive = true;
@@ -135,9 +137,9 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         _ => sctp.listen(),
     }
     if let Some(held) = &mut held {
-        held.print(&args.meet.relay, None, common.json, ("client", "braidcast perf client …"), &live)?;
+        held.print(meeting, None, common.json, ("client", "braidcast perf client …"), &live)?;
     }
-    serve(sctp, (call, ends), driver, args, common, (&mut live, &mut watch))
+    serve(sctp, (call, ends, held), driver, args, common, (&mut live, &mut watch))
 }
 
 /// A socket for each address.
@@ -169,7 +171,7 @@ fn open(places: &[Place], native: bool, driver: &mut Driver, live: &Live) -> Out
 
 fn serve<P: Protocol>(
     endpoint: P,
-    (call, ends): (Option<Call<P::Id>>, Option<Ends>),
+    (call, ends, held): (Option<Call<P::Id>>, Option<Ends>, Option<Held>),
     mut driver: Driver,
     args: &PerfServerArgs,
     common: &Common,
@@ -180,7 +182,8 @@ fn serve<P: Protocol>(
     }
     let (clients, served) = (BTreeMap::new(), VecDeque::new());
     let (machine, plain) = (latency::machine(), args.shared.plain);
-    let mut server = Server { endpoint, call, ends, clients, served, machine, plain, message: Vec::new() };
+    let held = held.map(|held| (held, driver.now()));
+    let mut server = Server { endpoint, call, ends, held, clients, served, machine, plain, message: Vec::new() };
     server.serve(&mut driver, args.keep, common, (live, watch))?;
     if let Some(ends) = &mut server.ends {
         ends.say_goodbye(&mut driver, &mut server.endpoint);
@@ -204,7 +207,8 @@ impl<P: Protocol> Server<P> {
         loop {
             let wake = match &mut self.ends {
                 Some(ends) => {
-                    let until = ends.next().into_iter().chain(live.next()).min();
+                    let look = self.held.as_ref().map(|(_, at)| *at);
+                    let until = [ends.next(), live.next(), look].into_iter().flatten().min();
                     ends.drive(driver, &mut self.endpoint, until)
                 }
                 None => driver.drive(&mut self.endpoint, None),
@@ -246,7 +250,18 @@ impl<P: Protocol> Server<P> {
             if wake == Wake::Interrupt {
                 return Ok(());
             }
+            if self.ticket_has_ended(now) {
+                live.warn(ENDED);
+                return Ok(());
+            }
         }
+    }
+
+    /// Looks at the ticket now and then.
+    fn ticket_has_ended(&mut self, now: Instant) -> bool {
+        let Some((held, at)) = self.held.as_mut().filter(|(_, at)| *at <= now) else { return false };
+        *at = now + LOOK_AT_TICKET;
+        held.has_ended()
     }
 
     /// Paths of a call, and places at relays, join and leave.

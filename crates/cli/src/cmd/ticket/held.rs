@@ -21,9 +21,15 @@ use braidcast_session::Permit;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Addresses of this machine that a ticket names, at most.
 const MOST_ADDRESSES: usize = 8;
+
+/// Interval at which a ticket is looked at, which may have been revoked.
+pub(crate) const LOOK_AT_TICKET: Duration = Duration::from_secs(2);
+/// What is said once it has ended.
+pub(crate) const ENDED: &str = "the ticket was revoked, or its last day is over: nobody is let in by it any more";
 
 /// What flags say of it.
 #[derive(Clone, Copy)]
@@ -36,20 +42,36 @@ pub(crate) struct Meeting<'a> {
     via: &'a [Via],
 }
 
-impl<'a> From<&'a ReceiveArgs> for Meeting<'a> {
-    fn from(args: &'a ReceiveArgs) -> Self {
+impl<'a> Meeting<'a> {
+    /// Of a receiver. If it has a ticket and no relay, senders reach it at LISTEN.
+    pub(crate) fn of_receiver(args: &'a ReceiveArgs) -> Outcome<Self> {
         let ReceiveArgs { ticket, relay, relay_key, relay_only, via, .. } = args;
         let (ticket, relay_key) = (ticket.as_deref(), relay_key.as_deref());
-        Self { ticket, relays: relay, relay_key, relay_only: *relay_only, via }
+        Self { ticket, relays: relay, relay_key, relay_only: *relay_only, via }.checked(false)
     }
-}
 
-impl<'a> Meeting<'a> {
     /// Of a server, which calls over `via`.
-    pub(crate) fn new(args: &'a MeetArgs, via: &'a [Via]) -> Self {
+    pub(crate) fn of_server(args: &'a MeetArgs, via: &'a [Via]) -> Outcome<Self> {
         let MeetArgs { ticket, relay, relay_key, relay_only } = args;
         let (ticket, relay_key) = (ticket.as_deref(), relay_key.as_deref());
-        Self { ticket, relays: relay, relay_key, relay_only: *relay_only, via }
+        Self { ticket, relays: relay, relay_key, relay_only: *relay_only, via }.checked(true)
+    }
+
+    /// Refuses what has no effect without a relay. Clap does not: what `requires` a flag is let through beside another
+    /// one that excludes this flag, here LISTEN and --from. `ticket`: one has no effect either.
+    fn checked(self, ticket: bool) -> Outcome<Self> {
+        let flags = [
+            ("--ticket", ticket && self.ticket.is_some()),
+            ("--relay-key", self.relay_key.is_some()),
+            ("--relay-only", self.relay_only),
+        ];
+        match flags.into_iter().find(|(_, given)| *given && self.relays.is_empty()) {
+            Some((flag, _)) => Err(Failure::usage(
+                format!("{flag} is for --relay, and there is none"),
+                format!("give --relay HOST:PORT in place of an address, or leave out {flag}"),
+            )),
+            None => Ok(self),
+        }
     }
 }
 
@@ -113,7 +135,7 @@ impl Held {
     /// Prints the ticket: on stdout, or beside what else goes there. `user`: what it is for, and the command there.
     pub(crate) fn print(
         &mut self,
-        relays: &[Remote],
+        wanted: Meeting<'_>,
         listen: Option<&Listen>,
         stdout_is_taken: bool,
         (user, command): (&str, &str),
@@ -121,11 +143,11 @@ impl Held {
     ) -> Outcome {
         let addresses = listen.map_or_else(|| Ok(Vec::new()), addresses)?;
         if let Some(path) = &self.path
-            && (self.kept.set_places(relays, &addresses) || !path.exists())
+            && (self.kept.set_places(wanted.relays, &addresses) || !path.exists())
         {
             self.kept.write(path)?;
         }
-        let reached = relays.iter().map(|it| reach(it, true)).chain(addresses.iter().map(|it| reach(it, false)));
+        let reached = wanted.relays.iter().map(|it| reach(it, true)).chain(addresses.iter().map(|it| reach(it, false)));
         let line = self.kept.ticket(reached.collect()).text();
         if stdout_is_taken {
             live.warn(format!("the ticket for the {user}, a secret: {line}"));

@@ -13,7 +13,7 @@ use super::probe::Probe;
 use super::rates::{Rates, Told};
 use super::resolve::resolve;
 use super::security::Security;
-use super::ticket::{Held, Towards};
+use super::ticket::{Held, Meeting, Towards};
 use super::watch::{Carried, Watch};
 use crate::args::dccp;
 use crate::args::values::{Entrance, Exit, Listen, Over};
@@ -126,11 +126,14 @@ impl Side {
 
 pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
     match &args.command {
-        TunnelCommand::Server(TunnelServerArgs { at, from, via, meet, ends, authorized }) => match at {
-            Some(at) => wait(Side::Server, at, ends, authorized.as_deref(), common),
-            None if !meet.relay.is_empty() => relays::meet_clients(meet, via, ends, common),
-            None => call(Side::Server, &Towards::Remotes(from.clone()), (via, false), ends, common),
-        },
+        TunnelCommand::Server(TunnelServerArgs { at, from, via, meet, ends, authorized }) => {
+            let meeting = Meeting::of_server(meet, via)?;
+            match (at, Held::of(meeting)?) {
+                (_, Some(held)) => relays::meet_clients(held, meeting, ends, common),
+                (Some(at), None) => wait(Side::Server, at, ends, authorized.as_deref(), common),
+                (None, None) => call(Side::Server, &Towards::Remotes(from.clone()), (via, false), ends, common),
+            }
+        }
         TunnelCommand::Client(TunnelClientArgs { to, at, via, relay_only, ends }) => match at {
             Some(at) => wait(Side::Client, at, ends, None, common),
             None => call(Side::Client, &Towards::of(to)?, (via, *relay_only), ends, common),

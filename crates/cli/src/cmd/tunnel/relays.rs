@@ -3,29 +3,22 @@
 use super::options::options;
 use super::{Side, Work};
 use crate::args::values::Over;
-use crate::args::via::Via;
-use crate::args::{Common, MeetArgs, TunnelEndArgs};
-use crate::cmd::ticket::{Held, Meeting};
+use crate::args::{Common, TunnelEndArgs};
+use crate::cmd::ticket::{ENDED, Held, LOOK_AT_TICKET, Meeting};
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use braidcast_session::tunnel::Permit;
-use std::time::Duration;
-
-/// Interval at which a ticket is checked, which may have been revoked.
-const LOOK: Duration = Duration::from_secs(2);
 
 /// The server that dials out to a relay, where clients join it by its ticket.
-pub(super) fn meet_clients(meet: &MeetArgs, via: &[Via], args: &TunnelEndArgs, common: &Common) -> Outcome {
+pub(super) fn meet_clients(mut held: Held, meeting: Meeting<'_>, args: &TunnelEndArgs, common: &Common) -> Outcome {
     refuse_dccp(args)?;
-    let meeting = Meeting::new(meet, via);
-    let Some(mut held) = Held::of(meeting)? else { return Ok(()) };
     let mut work = Work::new(Side::Server, args, options(args, false)?, |live| Ok(held.security(live)), common)?;
     work.ends = Some(held.meet(meeting, &mut work.driver, &work.live)?);
     work.serve_at_relays()?;
     work.open_entrances(args)?;
     process::drop_privileges()?;
     let user = ("client", "braidcast tunnel client --over sctp --to …");
-    held.print(&meet.relay, None, common.json || args.figures.to_stdout(), user, &work.live)?;
+    held.print(meeting, None, common.json || args.figures.to_stdout(), user, &work.live)?;
     work.held = Some(held);
     work.admit_ticket();
     work.run(common)
@@ -68,9 +61,9 @@ impl Work {
         if self.look_at > now || self.held.is_none() {
             return;
         }
-        self.look_at = now + LOOK;
+        self.look_at = now + LOOK_AT_TICKET;
         if self.held.as_mut().is_some_and(Held::has_ended) {
-            self.live.warn("the ticket was revoked, or its last day is over: nobody is let in by it any more");
+            self.live.warn(ENDED);
             self.admit_ticket();
         }
     }
