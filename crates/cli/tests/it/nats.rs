@@ -136,7 +136,7 @@ impl Carrier {
                         type nat hook postrouting priority 100;
                         oifname wan update @ports {{ udp sport : ip saddr }}
                         oifname wan masquerade
-                        iifname lan oifname lan ct status dnat snat to 203.0.113.{last}
+                        ip saddr 100.64.0.0/24 oifname lan ct status dnat snat to 203.0.113.{last}
                     }}
                     chain pre {{
                         type nat hook prerouting priority -100;
