@@ -64,7 +64,8 @@ impl Outbox {
 ///
 /// Threads share what is known of members, and each sends what came to its own sockets
 /// ([`beside`](Self::beside)). A lock is held while a packet's way is looked up, which takes some 100 ns; what
-/// takes 30 times as long, the system calls and copies, each thread does for itself.
+/// takes 30 times as long, the system calls and copies, each thread does for itself. A registration with a signature
+/// holds it for some 50 µs, 1,000 times a second at most.
 pub struct Relay {
     books: Arc<Mutex<Books>>,
     out: Outbox,

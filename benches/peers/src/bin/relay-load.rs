@@ -1,8 +1,7 @@
 //! Many streams through a relay, each between two sockets of its own. They take turns, so many packets at a time each,
 //! which go and come as those of Braidcast's ends do: in one call.
-//!   relay-load braidcast|turn RELAY:PORT STREAMS MBIT_EACH PACKETS_AT_A_TIME SECS
 //!   relay-load braidcast|turn RELAY:PORT STREAMS MBIT_EACH AT_A_TIME SECS
-//! to a peer, without a password.
+//! `turn` is any TURN server without a password (RFC 8656): a channel to a peer for each stream.
 //! Prints RESULT: bytes that came out, without the relay's headers, and the share of the packets that did.
 
 use braidcast_relay::{Control, Header, Leg, OwnerSecret, Place, Registration};
