@@ -1,6 +1,6 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
 # What is long, in pieces of at most 20 minutes on two processors.
-MORE := more-border more-neighbours more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-recipes more-bindings more-systems more-asan more-asan-c more-tsan more-miri more-formal more-siege
+MORE := more-border more-nats more-neighbours more-chaos more-call more-lab more-soak more-fuzz more-encode more-inputs more-recipes more-bindings more-systems more-asan more-asan-c more-tsan more-miri more-formal more-siege
 .PHONY: help demo test quick quick-starts recipes c c-test bindings-build bindings-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update survey lint fuzz soak chaos formal gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks test-steps quick-steps count count-update more $(MORE)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -375,6 +375,9 @@ more-soak:
 # SRT, SRTLA and RIST for 24 simulated hours of random faults. A seed of its own each day.
 more-border:
 	@tools/steps.py 1200 env BRAIDCAST_BORDER_HOURS=24 BRAIDCAST_SEED=$${BRAIDCAST_SEED:-$$(date +%j000)} cargo test --locked --quiet --package braidcast-gateway --test soak -- --nocapture
+# Every pair of NATs, into the tables of docs/start/relay.md by hand.
+more-nats:
+	@tools/steps.py 1200 cargo test --locked --package braidcast-cli --test it nats:: -- --ignored --nocapture --test-threads 1
 # What others speak, by programs of others, into the table of docs/features.md (tools/neighbours.py write).
 more-neighbours:
 	cargo build --locked --quiet --package braidcast-cli

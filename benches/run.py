@@ -2,7 +2,7 @@
 """Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends,
 throughput, ratios.
 
-  benches/run.py [bulk|live|paced|border|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
+  benches/run.py [bulk|live|paced|border|relay|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
   benches/run.py before --before PROGRAM [--runs 5] …
   benches/run.py bulk --without avx512,gfni,vaes      as on a processor without these instruction sets
 
@@ -15,6 +15,9 @@ does. The server has CPU 1, the client CPU 0, unless --nopin.
         Where ../shared/bench/peers has been built, its peers are run too.
   live  MPEG-TS at 20 and at 1.84 Mbit/s from a UDP source to a UDP sink; the CPU of the two processes between them is
         counted, and ours is compared end by end too.
+  relay
+        many streams in turn through `braidcast relay` and through coturn's TURN relay; the CPU of the relay
+        alone is counted, for the bytes that came out.
   paced
         what a rate costs: bulk at 1 Gbit/s beside as fast as it goes.
   border
@@ -26,7 +29,7 @@ does. The server has CPU 1, the client CPU 0, unless --nopin.
         bulk at 1 Gbit/s with and without 10 % of redundancy, by each kind of code.
   before
         this version beside an older build of `braidcast`, in pairs, neither encrypting: what a change costs.
-To add a peer: a line in bulk_peers, live_peers, paced_peers, border_peers, redundancy_peers or fec_peers.
+To add a peer: a line in bulk_peers, live_peers, paced_peers, border_peers, relay_peers, redundancy_peers or fec_peers.
 """
 import argparse
 import importlib.util
@@ -55,6 +58,10 @@ MB = 10**6
 # Rates of live streams, Mbit/s, and for how many seconds each is measured: at the lower one, which most streams have,
 # starting a program would be a large part of 10 s.
 LIVE = {20: 10, 1.84: 30}
+# Streams through a relay, the Mbit/s of each, and how many of its packets come one after the other: in the worst case
+# no two, else a part of a frame. One core carries them by far, as CPU time is measured, not speed.
+STREAMS = [(100, 3, 1), (100, 3, 4)]
+RELAY_SECS = 10
 # Rates of SRT into a receiver, Mbit/s, and for how many seconds.
 BORDER = (20, 300)
 BORDER_SECS = 10
@@ -98,6 +105,14 @@ class Live:
     sender: str
     source: int
     sink: int
+
+
+@dataclass
+class Carrier:
+    """A relay, and what `relay-load` calls its protocol and is told."""
+
+    relay: str
+    load: str
 
 
 @dataclass
@@ -146,6 +161,16 @@ def redundancy_peers(ours):
             f"{ours} perf server 127.0.0.1:{port}",
             f"{ours} perf client 127.0.0.1:{port} --rate 1gbit --fec {code} --bytes {500 * MB}", 500 * MB)
         for port, code in enumerate(CODES, 7511)
+    }
+
+
+def relay_peers(ours):
+    """Both on one thread: what a packet costs, not how many cores there are."""
+    turn = "turnserver -n --no-auth --no-cli --no-tls --no-dtls --no-tcp --no-tcp-relay --allow-loopback-peers --relay-threads 1"
+    turn += " -L 127.0.0.1 -E 127.0.0.1 --min-port 20000 --max-port 29999 --log-file /dev/null --simple-log --pidfile /dev/null"
+    return {
+        OURS: Carrier(f"{ours} relay 127.0.0.1:7801 --open --threads 1", "braidcast 127.0.0.1:7801"),
+        "coturn": Carrier(f"{turn} -p 7802", "turn 127.0.0.1:7802"),
     }
 
 
@@ -396,6 +421,20 @@ def run_live(peer, bin_dir, file, mbit):
     return {"cpu_per_30s": receiver + sender, "tx": sender, "rx": receiver, "delivered": got / file.stat().st_size}
 
 
+def run_relay(peer, bin_dir, pins, streams, mbit, burst):
+    relay = launch(peer.relay, pins[1])
+    try:
+        wait_for_ready(relay)
+        load = launch(f"{bin_dir}/relay-load {peer.load} {streams} {mbit} {burst} {RELAY_SECS}", pins[0])
+        if not load.wait(LIMIT_SECS) or load.process.returncode:
+            load.stop()
+            raise Failed(f"load: {load.text()[-300:]} relay: {relay.text()[-300:]}")
+    finally:
+        relay.stop()
+    got = result(load.text())
+    return {"cpu_per_gb": relay.used / (got["bytes"] / 1e9), "share": got["share"], "mbit_per_s": got["bytes"] * 8e-6 / RELAY_SECS}
+
+
 def run_border(peer, pins):
     receiver, senders = launch(peer.receiver, pins[1]), []
     try:
@@ -496,6 +535,21 @@ def table(results, cost, unit, last, last_unit):
         line(name, spread([f[cost] for f in good], "%.3g"), *two, spread([f[last] for f in good], "%.3g"), ratio)
 
 
+def relay_table(results):
+    """Each beside the first, which is ours, in the same rounds."""
+    head("relay", "CPU-s per GB", "came out, share", "Mbit/s", "ours : peer, CPU")
+    ours = next(iter(results.values()), [])
+    for name, found in results.items():
+        good = [figures for figures in found if figures]
+        if not good:
+            line(name, "failed", "", "", "")
+            continue
+        ratios = [mine["cpu_per_gb"] / its["cpu_per_gb"] for mine, its in zip(ours, found) if mine and its]
+        ratio = spread(ratios, "%.2f") if ratios and found is not ours else ""
+        costs, shares, rates = ([figures[key] for figures in good] for key in ("cpu_per_gb", "share", "mbit_per_s"))
+        line(name, spread(costs, "%.3g"), spread(shares, "%.3g"), f"{statistics.median(rates):.0f}", ratio)
+
+
 def live_table(results):
     """Each of ours beside SRT in the same rounds: both ends, and each alone."""
     head("live", "CPU-s per 30 s, both ends", "tx", "rx", "delivered, share", "ours : SRT", "tx alone", "rx alone")
@@ -547,7 +601,7 @@ def live_file(mbit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["bulk", "live", "paced", "border", "fec", "redundancy", "before", "all"], default="all")
+    parser.add_argument("what", nargs="?", choices=["bulk", "live", "paced", "border", "relay", "fec", "redundancy", "before", "all"], default="all")
     parser.add_argument("--before", metavar="PROGRAM", help="an older build of braidcast, for `before`")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="these peers, by name, with commas between")
@@ -592,6 +646,11 @@ def main():
             everything["redundancy"] = rounds(peers, args.runs, lambda peer: run_bulk(peer, pins))
             print("\n## Redundancy, bulk at 1 Gbit/s, one path, loopback")
             redundancy_table(everything["redundancy"])
+        for streams, mbit, burst in STREAMS if args.what in ("relay", "all") else []:
+            key = f"relay, {streams} streams of {mbit} Mbit/s, {burst} packets at a time"
+            everything[key] = rounds(chosen(relay_peers(ours)), args.runs, lambda peer: run_relay(peer, bin_dir, pins, streams, mbit, burst))
+            print(f"\n## Relay, {streams} streams of {mbit} Mbit/s, {burst} packets at a time, loopback")
+            relay_table(everything[key])
         if args.what == "before":
             bulk, live = before_peers(str(ours), args.before)
             mbit = next(iter(LIVE))

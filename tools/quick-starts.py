@@ -327,11 +327,14 @@ def relay():
     rented = Running("home", page("1. On the rented machine: relay"))
     time.sleep(1)
 
+    def ticket_of(server):
+        wait_for(server, "braid:")
+        ticket = re.search(r"braid:\S+", server.text())[0]
+        (ROOT / "field/ticket.txt").write_text(ticket + "\n")
+
     def through(receive, file):
         receiver = Running("home", receive)
-        wait_for(receiver, "braid:")
-        ticket = re.search(r"braid:\S+", receiver.text())[0]
-        (ROOT / "field/ticket.txt").write_text(ticket + "\n")
+        ticket_of(receiver)
         do("field", fed(page("3. In the field: send")), 60)
         receiver.stop()
         (got,) = (ROOT / "home").glob(file)
@@ -342,6 +345,10 @@ def relay():
     do("home", make)
     through(last, "show-2*.ts")
     [path.unlink() for path in (ROOT / "home").glob("show*")]
+    server = Running("home", page("Measure first"))
+    ticket_of(server)
+    do("field", page("Measure first", 1))
+    check(server.wait(20) == 0, "perf server measured by the relay")
     rented.stop()
     fingerprint = do("home", page("Who may use the relay")).split()[-1]
     rights = page("Who may use the relay", 1).split("… ")[-1]

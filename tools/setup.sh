@@ -169,6 +169,7 @@ look_for_packages() {
         has srt-live-transmit || want srt-tools
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
         compgen -G '/usr/lib*/*/libisal.so.2' >/dev/null || want libisal2
+        has turnserver || want coturn
         ;;
     esac
 }

@@ -15,7 +15,7 @@ import measure
 import score
 import ts
 from scenarios import CLIP_S, LEAD_S, Scenario
-from systems import HERE, System, at, version
+from systems import HERE, System, at, configured, version
 
 # Set: cells end early and leave no result.
 STOP = threading.Event()
@@ -82,7 +82,8 @@ class Cell:
         return f"{self.name} {hashlib.sha256(json.dumps(what).encode()).hexdigest()[:12]}"
 
     def start(self, name, command):
-        process = measure.Process(command, nice=NICE, out=open(self.folder / f"{name}.log", "w+b"), apart=True)
+        out = open(self.folder / f"{name}.log", "w+b")
+        process = measure.Process(command, nice=NICE, out=out, apart=True, env=configured(self))
         self.procs.append((name, process))
         return process
 

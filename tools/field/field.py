@@ -110,7 +110,7 @@ def choose_systems(names):
     known = all_systems.systems()
     if strange := [name for name in names or () if name not in known]:
         raise SystemExit(f"no system {', '.join(strange)}; there are {', '.join(known)}")
-    return {name: known[name] for name in names or known}
+    return {name: known[name] for name in names or [name for name, it in known.items() if not it.asked]}
 
 
 def run(args):

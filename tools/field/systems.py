@@ -27,6 +27,7 @@ class System(NamedTuple):
     one_link: bool = False  # only the scenario's best link
     own_buffer: bool = True  # its latency comes on top of the one-way delay, so that it is told another one
     ours: bool = False
+    asked: bool = False  # only where it is named
 
 
 def at(port):
@@ -58,6 +59,27 @@ def braidcast(cell, *options):
     return (
         [("receive", [cell.braidcast, "receive", at(cell.port + 2), f"udp://{at(cell.port + 1)}", "-q", "--json"])],
         [("send", [cell.braidcast, "send", f"udp://{at(cell.port)}", *to, "--latency", ms, "-q", "--json", *options])])
+
+
+def configured(cell):
+    """Returns the environment of a cell's programs: what they keep is kept in its folder."""
+    return {**os.environ, "XDG_CONFIG_HOME": str(cell.folder / "config")}
+
+
+def braidcast_by_relay(cell):
+    """Both ends dial out to a relay behind the emulators. The receiver is beside it, so that delays are those of the
+    links; the ticket that the sender gets names the emulators as relays."""
+    ms, port, ticket = f"{cell.told_ms}ms", cell.port, cell.folder / "ticket"
+    cell.folder.mkdir(parents=True, exist_ok=True)
+    relays = [word for entry in cell.entries for word in ("--relay", entry)]
+    made = subprocess.run(
+        [cell.braidcast, "key", "ticket", "field", *relays], env=configured(cell), capture_output=True, text=True)
+    ticket.write_text(made.stdout)
+    relay = at(port + 2)
+    return (
+        [("relay", [cell.braidcast, "relay", relay, "--open", "--threads", "1", "-q"]),
+         ("receive", [cell.braidcast, "receive", "--relay", relay, "--ticket=field", "--relay-only", f"udp://{at(port + 1)}", "-q", "--json"])],
+        [("send", [cell.braidcast, "send", f"udp://{at(port)}", "--to", f"@{ticket}", "--relay-only", "--latency", ms, "-q", "--json"])])
 
 
 def _srt_live(program, source, target):
@@ -130,6 +152,7 @@ def systems():
         "braidcast": System("braidcast", braidcast, own_buffer=False, ours=True),
         "braidcast-single": System("braidcast, better link", braidcast, one_link=True, own_buffer=False, ours=True),
         "srtla-in": System("SRTLA in, our test's sender", srtla_in, ours=True),
+        "braidcast-relay": System("braidcast by a relay", braidcast_by_relay, own_buffer=False, ours=True, asked=True),
         "srt-broadcast": System("SRT group, broadcast", lambda cell: srt_group(cell, "broadcast")),
         "srt-backup": System("SRT group, backup", lambda cell: srt_group(cell, "backup")),
         "srt": System("SRT, better link", srt, one_link=True),

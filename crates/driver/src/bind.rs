@@ -43,6 +43,8 @@ pub struct Bind {
     /// The interface, for example `wlan0`, that everything is sent and received through, whatever
     /// the routing table says.
     pub device: Option<String>,
+    /// Sockets of other drivers have the same address and port.
+    pub(crate) shared: bool,
 }
 
 impl Bind {
@@ -185,6 +187,9 @@ pub(crate) fn open(bind: &Bind) -> Result<(RawSocket, Option<String>), BindError
                 }
                 _ => return Err(os(error)),
             }
+        }
+        if bind.shared {
+            socket.set_reuse_port(true).map_err(os)?;
         }
         socket.bind(&SockAddr::from(local)).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => BindError::InUse { bind: bind.clone() },

@@ -7,10 +7,12 @@ use crate::watch::{InterfaceChange, Watch};
 use braidcast_core::{Instant, LATE_WAKE, Machine, SocketId};
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Token};
+use rustix::thread::{Timespec, nanosleep};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 mod inputs;
 mod sockets;
@@ -32,6 +34,8 @@ const FIRST_INPUT: usize = 2 << 16;
 /// Batches that are read after such a pause before timers are looked at: all that a receive buffer
 /// holds, as a rule.
 const READS_AFTER_A_PAUSE: usize = 256;
+/// Longer than that a machine's timers cannot wait.
+const MOST_GATHER: Duration = Duration::from_millis(10);
 /// What one turn sends at most, in transmits, before it looks at timers and sockets again.
 const TRANSMITS_PER_TURN: usize = 64;
 
@@ -108,12 +112,23 @@ pub struct Driver {
     misrouted: u64,
     tap: Option<Box<dyn Tap>>,
     on_open: OnOpen,
+    /// See [`Driver::gather`].
+    gather: Duration,
+    /// When the sockets were read last.
+    read_at: Instant,
 }
 
 impl Driver {
     /// A driver without sockets, whose clock starts at zero now.
     pub fn new() -> io::Result<Self> {
-        let clock = Clock::new();
+        Self::with_clock(Clock::new())
+    }
+
+    /// The same with the clock of another one: for threads whose machines share what they know.
+    ///
+    /// # Errors
+    /// No file descriptor is left.
+    pub fn with_clock(clock: Clock) -> io::Result<Self> {
         let (poll, alarm) = (Poll::new()?, Alarm::new(clock)?);
         poll.registry().register(&mut SourceFd(&alarm.raw_fd()), ALARM, Interest::READABLE)?;
         Ok(Self {
@@ -134,6 +149,8 @@ impl Driver {
             misrouted: 0,
             tap: None,
             on_open: OnOpen::default(),
+            gather: Duration::ZERO,
+            read_at: Instant::ZERO,
         })
     }
 
@@ -146,6 +163,13 @@ impl Driver {
     /// The driver's clock, for other threads.
     pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Lets datagrams gather for this long, from 0 to 10 ms: once the sockets are empty nothing is waited for before
+    /// that, neither timers nor signals. For a program through which the datagrams of many pass at any time, as a
+    /// network card moderates its interrupts: to wake up for each of them costs more than to read it.
+    pub fn gather(&mut self, time: Duration) {
+        self.gather = time.min(MOST_GATHER);
     }
 
     /// Has `tap` hear every datagram from now on.
@@ -277,6 +301,9 @@ impl Driver {
         let deadline = [machine.poll_timeout(), until, rested].into_iter().flatten().min();
         let busy = *fed || more || self.sockets.values().any(Socket::is_readable);
         let busy = busy || deadline.is_some_and(|at| at <= now);
+        if may_wait && !busy {
+            self.let_gather(now);
+        }
         self.wait(busy, may_wait, deadline)?;
         let now = self.now();
         self.end_rests(now);
@@ -298,6 +325,16 @@ impl Driver {
             return Ok(Turn::Woke(Wake::Machine));
         }
         Ok(if busy || !self.waiting.ready.is_empty() { Turn::Again } else { Turn::Idle })
+    }
+
+    fn let_gather(&self, now: Instant) {
+        let left = self.gather.saturating_sub(now.since(self.read_at));
+        if let Ok(time) = Timespec::try_from(left)
+            && !left.is_zero()
+        {
+            // A signal ends it early, which is as good.
+            let _ = nanosleep(&time);
+        }
     }
 
     /// This process did not run for a while: what came meanwhile goes to the machine before its
@@ -406,6 +443,9 @@ impl Driver {
                     machine.heard()
                 });
             }
+        }
+        if datagrams > 0 {
+            self.read_at = now;
         }
         datagrams > 0
     }

@@ -21,6 +21,7 @@ mod routing;
 mod signal;
 mod socket;
 mod socket_pool;
+mod sources;
 mod tap;
 mod trouble;
 #[cfg(feature = "tokio")]

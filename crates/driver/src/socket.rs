@@ -1,11 +1,12 @@
 use crate::bind::{self, Bind, BindError, Carrier};
+use crate::sources::Sources;
 use crate::trouble::{self, Trouble};
 use braidcast_core::{Datagram, Ecn, Heard, Route, SocketId, Transmit};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use serde::Serialize;
 use socket2::{Socket as RawSocket, Type};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -19,8 +20,6 @@ const SEND_BUFFER: usize = 1 << 20;
 const BACKLOG: usize = 1 << 20;
 /// No UDP payload is longer (IPv4: 65535 - 20 - 8), so no batch handed to the kernel at once is either.
 const MAX_BATCH: usize = 65_507;
-/// Remotes whose way to us is remembered, at most, per socket bound to any address.
-const MAX_SOURCES: usize = 4096;
 /// Errors on receiving, one right after the other, after which the socket is left alone until something new comes.
 const MAX_ERROR_RUN: u8 = 16;
 /// Room for whatever the kernel may join into one receive buffer.
@@ -73,11 +72,8 @@ pub struct Socket {
     blocked: bool,
     /// There may be datagrams to read.
     readable: bool,
-    /// Which of our addresses each remote sends to, if the socket is bound to all of them: the
-    /// answers must come from there, or the remote (or a NAT before it) does not know them. Learnt
-    /// from what the remote itself sent, and from strangers only about remotes of whom nothing
-    /// better is known.
-    sources: BTreeMap<SocketAddr, (IpAddr, Heard)>,
+    /// Which of our addresses each remote sends to, if the socket is bound to all of them.
+    sources: Sources,
     /// It dials: its packets leave from the address that the routing table has for them now.
     follows_routes: bool,
     /// What the kernel said last, if nothing was received since.
@@ -129,7 +125,7 @@ impl Socket {
             spare: Vec::new(),
             blocked: false,
             readable: false,
-            sources: BTreeMap::new(),
+            sources: Sources::default(),
             follows_routes: false,
             trouble: None,
             error_run: 0,
@@ -197,6 +193,17 @@ impl Socket {
         self.trouble
     }
 
+    /// Lets sockets of other drivers be opened at the same address and port; returns what they are to know of remotes.
+    pub(crate) fn share(&mut self) -> io::Result<Sources> {
+        self.raw.set_reuse_port(true)?;
+        Ok(self.sources.share())
+    }
+
+    /// Knows of remotes what another socket at the same address and port knows.
+    pub(crate) fn use_sources(&mut self, sources: Sources) {
+        self.sources = sources;
+    }
+
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.raw.as_raw_fd()
     }
@@ -262,7 +269,7 @@ impl Socket {
             return payload.len();
         }
         let destination = self.reachable_form(remote);
-        let mut src_ip = self.sources.get(&remote).map(|(ip, _)| *ip);
+        let mut src_ip = self.sources.of(remote);
         let segment = transmit.segment_size.unwrap_or(payload.len()).clamp(1, payload.len().max(1));
         let (mut done, mut tried_again) = (0, false);
         // At least once, so that an empty datagram goes out too.
@@ -291,7 +298,7 @@ impl Socket {
                 Err(error) => match Errno::from_io_error(&error) {
                     // Perhaps the address that the remote knows is ours no more: the same without it.
                     Some(error @ (Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::INVAL)) if src_ip.is_some() => {
-                        self.sources.remove(&remote);
+                        self.sources.forget(remote);
                         src_ip = None;
                         // The answer of older kernels. It made quinn-udp switch off segmentation
                         // and ECN: undo that.
@@ -374,7 +381,7 @@ impl Socket {
                         }
                     }
                     if let Some(ip) = meta.dst_ip.filter(|_| any_address) {
-                        remember_source(&mut self.sources, remote, ip, heard);
+                        self.sources.learn(remote, ip, heard);
                     }
                 }
                 self.stats.received_datagrams += datagrams as u64;
@@ -431,27 +438,6 @@ fn v4_header_len(packet: &[u8]) -> usize {
     packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4)
 }
 
-/// Notes that `remote` sends to our address `ip`, as a datagram says that was `heard` from there.
-fn remember_source(sources: &mut BTreeMap<SocketAddr, (IpAddr, Heard)>, remote: SocketAddr, ip: IpAddr, heard: Heard) {
-    let unicast = match ip.to_canonical() {
-        IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast(),
-        IpAddr::V6(v6) => !v6.is_multicast(),
-    };
-    let known = sources.get(&remote).copied();
-    let better = known.is_none_or(|(_, by)| heard >= by);
-    if !unicast || heard == Heard::Nothing || !better || known == Some((ip, heard)) {
-        return;
-    }
-    if sources.len() >= MAX_SOURCES && known.is_none() {
-        // Strangers make room first. Peers that are still active are learnt anew by their next datagrams.
-        sources.retain(|_, (_, by)| *by == Heard::Peer);
-        if sources.len() >= MAX_SOURCES {
-            sources.clear();
-        }
-    }
-    sources.insert(remote, (ip, heard));
-}
-
 /// Prepares the socket for batches, ECN and path MTU discovery.
 pub(crate) fn offload_state(socket: &RawSocket) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(UdpSockRef::from(socket))?;
@@ -503,41 +489,5 @@ fn from_codepoint(ecn: Option<EcnCodepoint>) -> Ecn {
         Some(EcnCodepoint::Ect1) => Ecn::Ect1,
         Some(EcnCodepoint::Ect0) => Ecn::Ect0,
         Some(EcnCodepoint::Ce) => Ecn::Ce,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn where_a_remote_sends_to_is_learnt_from_itself_and_not_from_others() {
-        let remote = SocketAddr::from(([192, 0, 2, 1], 9));
-        let [right, wrong] = [[192, 0, 2, 7], [192, 0, 2, 9]].map(IpAddr::from);
-        let mut sources = BTreeMap::new();
-        let mut learn = |ip, heard| {
-            remember_source(&mut sources, remote, ip, heard);
-            sources.get(&remote).map(|(ip, _)| *ip)
-        };
-        assert_eq!(learn(wrong, Heard::Nothing), None);
-        assert_eq!(learn(wrong, Heard::Stranger), Some(wrong), "where else should the answer come from?");
-        assert_eq!(learn(right, Heard::Stranger), Some(right));
-        assert_eq!(learn(right, Heard::Peer), Some(right));
-        assert_eq!(learn(wrong, Heard::Stranger), Some(right));
-        assert_eq!(learn(wrong, Heard::Nothing), Some(right));
-        assert_eq!(learn(wrong, Heard::Peer), Some(wrong), "it moved to another address of ours");
-    }
-
-    #[test]
-    fn strangers_fill_no_memory_and_push_no_peer_out() {
-        let here = IpAddr::from([192, 0, 2, 7]);
-        let remote = |n: u32| SocketAddr::from((n.to_be_bytes(), 9));
-        let mut sources = BTreeMap::new();
-        remember_source(&mut sources, remote(1), here, Heard::Peer);
-        for n in 2..20_000 {
-            remember_source(&mut sources, remote(n), here, Heard::Stranger);
-            assert!(sources.len() <= MAX_SOURCES);
-        }
-        assert!(sources.contains_key(&remote(1)));
     }
 }

@@ -14,6 +14,7 @@
 //! open circuits.
 
 mod address;
+mod books;
 mod client;
 mod cookie;
 mod legs;
@@ -26,11 +27,12 @@ mod ticket;
 mod wire;
 
 pub use address::{address_of, leg_of};
+pub use books::{Admission, ClientReport, Keys, RelayOptions, RelayReport, Rights};
 pub use client::{Client, ClientEvent, Credentials, Signer};
 pub use legs::{LegEvent, Legs};
 pub use over::Over;
 pub use rate::Quota;
-pub use server::{Admission, ClientReport, Keys, Relay, RelayOptions, RelayReport, Rights};
+pub use server::Relay;
 pub use ticket::{Reach, Ticket, TicketError};
 pub use wire::{
     Circuit, Control, HEADER, Header, Leg, Malformed, Observed, OwnerSecret, Place, Proof, Reason, Registration, Side,

@@ -1,18 +1,13 @@
 //! The relay: a machine that passes packets on between the two sides of circuits.
 
-use crate::cookie::Cookies;
-use crate::members::{Member, Members, NotTaken, Payer};
-use crate::rate::{Bucket, Quota, Used};
-use crate::wire::{Control, HEADER, Header, Leg, Observed, Proof, Reason, Registration, Side, Tag, signed};
+use crate::books::{Admission, Books, Pass, RelayOptions, RelayReport};
+use crate::wire::{Control, HEADER, Header, Observed};
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use core::time::Duration;
-use serde::Serialize;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A member that has not been heard for this long is forgotten.
-const FORGOTTEN: Duration = Duration::from_secs(60);
-/// How often that is looked at.
+/// How often silent members are looked for.
 const TICK: Duration = Duration::from_secs(1);
 /// Bytes that wait for the sockets at most; what comes beyond is dropped, as a router would.
 const MOST_WAITING: usize = 8 << 20;
@@ -20,125 +15,6 @@ const MOST_WAITING: usize = 8 << 20;
 const MOST_PACKETS: usize = 16_384;
 /// Buffers that are kept for the next packets.
 const SPARE: usize = 256;
-/// Signatures that are checked in a second: each takes some 50 µs.
-const SIGNATURES: u32 = 1000;
-/// A quota with fewer bytes left is used up: no packet of a stream fits.
-const LEAST_LEFT: u64 = 1500;
-/// Of how many of the other side a member is told where they are.
-const MOST_INTRODUCED: usize = 8;
-/// Circuits of one address at a relay for all.
-const CIRCUITS_OF_ADDRESS: usize = 64;
-/// Clients that are counted, at a relay for all; those without a circuit make room.
-const MOST_CLIENTS: usize = 4096;
-
-/// Knows keys. The relay has no cryptography of its own.
-pub trait Keys: Send + Sync {
-    /// The fingerprint of a public key, as lists have it.
-    fn fingerprint(&self, public: &[u8; 32]) -> [u8; 32];
-    /// Returns `true` if `proof` signs `message`.
-    fn is_signed(&self, proof: &Proof, message: &[u8]) -> bool;
-}
-
-/// What a client may do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rights {
-    /// What figures call it.
-    pub name: String,
-    /// Highest rate of all that its circuits carry, in bit/s; `None`: no limit.
-    pub max_rate: Option<u64>,
-    /// Circuits at a time.
-    pub circuits: usize,
-    /// Bytes in a time; `None`: no limit.
-    pub quota: Option<Quota>,
-}
-
-/// Who may open circuits. Joining one takes its number, and no right of one's own.
-#[derive(Clone)]
-pub enum Admission {
-    /// Anybody; each address may have this rate, in bit/s.
-    Open(Option<u64>),
-    /// Who has one of these keys, by their fingerprints.
-    Listed(BTreeMap<[u8; 32], Rights>, Arc<dyn Keys>),
-}
-
-impl core::fmt::Debug for Admission {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Open(rate) => f.debug_tuple("Open").field(rate).finish(),
-            Self::Listed(list, _) => f.debug_tuple("Listed").field(list).finish(),
-        }
-    }
-}
-
-/// How a relay works.
-#[derive(Clone, Debug)]
-pub struct RelayOptions {
-    /// Who may open circuits.
-    pub admission: Admission,
-    /// Members at a time, 2 to 65,536.
-    pub members: usize,
-}
-
-/// What a client has sent and got so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Counts {
-    packets: u64,
-    bytes: u64,
-    over_rate: u64,
-    over_quota: u64,
-}
-
-/// Somebody who pays for circuits.
-#[derive(Debug)]
-struct Account {
-    counts: Counts,
-    bucket: Option<Bucket>,
-    used: Option<Used>,
-}
-
-/// What one client's circuits carried.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct ClientReport {
-    /// Its name in the list, or its address.
-    pub name: String,
-    /// Circuits that it has open.
-    pub circuits: usize,
-    /// Packets passed on, in both directions together.
-    pub packets: u64,
-    /// Their payload above UDP, in bytes, the 8 of the relay included.
-    pub bytes: u64,
-    /// Packets dropped because they exceeded its rate.
-    pub over_rate: u64,
-    /// Packets dropped because its quota was used up.
-    pub over_quota: u64,
-    /// Bytes of its quota, and those that are left of it now; `None` without one.
-    pub quota_bytes: Option<u64>,
-    /// See [`quota_bytes`](Self::quota_bytes).
-    pub quota_left_bytes: Option<u64>,
-}
-
-/// What a relay did so far.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct RelayReport {
-    /// Addresses that are members now.
-    pub members: usize,
-    /// Circuits now.
-    pub circuits: usize,
-    /// Packets passed on.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Packets for a leg that is not there.
-    pub astray: u64,
-    /// Packets dropped because too much waited.
-    pub overflowed: u64,
-    /// What strangers sent: unreadable, or with a tag that is not theirs.
-    pub strange: u64,
-    /// Registrations refused.
-    pub refused: u64,
-    /// Each client, by name.
-    pub clients: Vec<ClientReport>,
-}
 
 struct Waiting {
     route: Route,
@@ -146,22 +22,56 @@ struct Waiting {
     bytes: Vec<u8>,
 }
 
-/// A relay.
-pub struct Relay {
-    options: RelayOptions,
-    cookies: Cookies,
-    members: Members,
-    accounts: BTreeMap<Payer, Account>,
+/// What waits for the sockets of one thread.
+#[derive(Default)]
+struct Outbox {
     waiting: VecDeque<Waiting>,
-    waiting_bytes: usize,
+    bytes: usize,
     spare: Vec<Vec<u8>>,
-    totals: RelayReport,
-    /// When members are looked at next.
+    /// Packets for which there was no room, and which the books do not count yet.
+    overflowed: u64,
+}
+
+impl Outbox {
+    fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    fn answer(&mut self, route: Route, message: &Control) {
+        let mut bytes = self.buffer();
+        message.write(&mut bytes);
+        self.push(Waiting { route, ecn: Ecn::NotEct, bytes });
+    }
+
+    fn push(&mut self, it: Waiting) {
+        if self.bytes + it.bytes.len() > MOST_WAITING || self.waiting.len() >= MOST_PACKETS {
+            self.overflowed += 1;
+            return self.keep(it.bytes);
+        }
+        self.bytes += it.bytes.len();
+        self.waiting.push_back(it);
+    }
+
+    fn keep(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        if self.spare.len() < SPARE {
+            self.spare.push(bytes);
+        }
+    }
+}
+
+/// A relay, or one thread's share of it.
+///
+/// Threads share what is known of members, and each sends what came to its own sockets
+/// ([`beside`](Self::beside)). A lock is held while a packet's way is looked up, which takes some 100 ns; what
+/// takes 30 times as long, the system calls and copies, each thread does for itself. A registration with a signature
+/// holds it for some 50 µs, 1,000 times a second at most.
+pub struct Relay {
+    books: Arc<Mutex<Books>>,
+    out: Outbox,
+    /// When silent members are looked for next; `None` of a thread that has let nobody in.
     tick: Option<Instant>,
-    /// Signatures checked since the second that began then.
-    signatures: (Instant, u32),
     heard: Heard,
-    now: Instant,
 }
 
 impl Relay {
@@ -170,190 +80,100 @@ impl Relay {
     /// # Errors
     /// [`Misuse`] of the options.
     pub fn new(options: RelayOptions, rng: Rng) -> Result<Self, Misuse> {
-        Misuse::unless_within("members", options.members, 2..=crate::members::MOST)?;
-        let cookies = Cookies::new(&mut rng.stream("cookies"));
-        let members = Members::new(options.members, rng.stream("tags"));
-        Ok(Self {
-            options,
-            cookies,
-            members,
-            accounts: BTreeMap::new(),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            spare: Vec::new(),
-            totals: RelayReport::default(),
-            tick: None,
-            signatures: (Instant::ZERO, 0),
-            heard: Heard::Nothing,
-            now: Instant::ZERO,
-        })
+        Ok(Self::over(Arc::new(Mutex::new(Books::new(options, &rng)?))))
+    }
+
+    fn over(books: Arc<Mutex<Books>>) -> Self {
+        Self { books, out: Outbox::default(), tick: None, heard: Heard::Nothing }
+    }
+
+    /// The same relay for another thread, whose sockets have the same numbers and addresses as those of the first, and
+    /// whose clock is the same. Packets of a circuit may come to either.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self::over(self.books.clone())
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        lock(&self.books)
     }
 
     /// Others may open circuits from now on. Those of clients that may not any more are closed.
     pub fn set_admission(&mut self, now: Instant, admission: Admission) {
-        self.options.admission = admission;
-        let names: Option<Vec<String>> = match &self.options.admission {
-            Admission::Open(_) => None,
-            Admission::Listed(list, _) => Some(list.values().map(|rights| rights.name.clone()).collect()),
-        };
-        let may_stay = |payer: &Payer| match (payer, &names) {
-            (Payer::Key(name), Some(names)) => names.contains(name),
-            (Payer::Host(_), None) => true,
-            _ => false,
-        };
-        self.members.retain(Instant::ZERO, may_stay);
-        let rates: BTreeMap<Payer, Option<Bucket>> = self
-            .accounts
-            .keys()
-            .map(|payer| (payer.clone(), self.rate_of(payer).map(|rate| Bucket::new(now, rate))))
-            .collect();
-        for (payer, bucket) in rates {
-            let quota = self.rights_of(&payer).and_then(|rights| rights.quota);
-            if let Some(account) = self.accounts.get_mut(&payer) {
-                account.bucket = bucket;
-                account.used = quota.map(|quota| account.used.map_or(Used::none(quota), |used| used.of(quota)));
-            }
-        }
+        self.books().set_admission(now, admission);
     }
 
-    fn rights_of(&self, payer: &Payer) -> Option<&Rights> {
-        match (&self.options.admission, payer) {
-            (Admission::Listed(list, _), Payer::Key(name)) => list.values().find(|it| it.name == *name),
-            _ => None,
-        }
-    }
-
-    fn rate_of(&self, payer: &Payer) -> Option<u64> {
-        match (&self.options.admission, payer) {
-            (Admission::Open(rate), _) => *rate,
-            (Admission::Listed(..), payer) => self.rights_of(payer).and_then(|rights| rights.max_rate),
-        }
-    }
-
-    /// What it did so far. Quotas are as they were at the last packet or timer.
+    /// What it did so far, all threads together. Quotas are as they were at the last packet or timer.
     pub fn report(&self) -> RelayReport {
-        let clients = self.accounts.iter().map(|(payer, Account { counts, used, .. })| ClientReport {
-            name: match payer {
-                Payer::Key(name) => name.clone(),
-                Payer::Host(ip) => ip.to_string(),
-            },
-            circuits: self.members.paid_by(payer),
-            packets: counts.packets,
-            bytes: counts.bytes,
-            over_rate: counts.over_rate,
-            over_quota: counts.over_quota,
-            quota_bytes: used.map(|used| used.quota.bytes),
-            quota_left_bytes: used.map(|used| used.left(self.now)),
-        });
-        RelayReport {
-            members: self.members.len(),
-            circuits: self.members.circuits(),
-            clients: clients.collect(),
-            ..self.totals.clone()
-        }
-    }
-
-    fn answer(&mut self, route: Route, message: &Control) {
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        message.write(&mut bytes);
-        self.push(Waiting { route, ecn: Ecn::NotEct, bytes });
-    }
-
-    fn push(&mut self, it: Waiting) {
-        if self.waiting_bytes + it.bytes.len() > MOST_WAITING || self.waiting.len() >= MOST_PACKETS {
-            self.totals.overflowed += 1;
-            return;
-        }
-        self.waiting_bytes += it.bytes.len();
-        self.waiting.push_back(it);
+        self.books().report()
     }
 
     fn pass_on(&mut self, now: Instant, header: Header, datagram: &Datagram<'_>, payload: &[u8]) {
-        let Some(member) = self.members.at(header.tag, datagram.route) else {
-            self.totals.strange += 1;
-            let question = datagram.payload.len();
-            let mut bytes = Vec::new();
-            Control::Unknown { tag: header.tag }.write(&mut bytes);
-            // Never more than came.
-            if bytes.len() <= question {
-                self.heard = Heard::Stranger;
-                self.push(Waiting { route: datagram.route, ecn: Ecn::NotEct, bytes });
+        let pass = self.books().pass(now, datagram.route, header, datagram.payload.len());
+        match pass {
+            Pass::On(route, header) => {
+                self.heard = Heard::Peer;
+                let mut bytes = self.out.buffer();
+                bytes.extend_from_slice(&header.bytes());
+                bytes.extend_from_slice(payload);
+                debug_assert_eq!(bytes.len(), HEADER + payload.len());
+                self.out.push(Waiting { route, ecn: datagram.ecn, bytes });
             }
-            return;
-        };
-        self.heard = Heard::Peer;
-        member.heard = now;
-        let (circuit, side, leg) = (member.circuit, member.side, member.leg);
-        let Some(to) = self.members.opposite(circuit, side, header.leg) else {
-            self.totals.astray += 1;
-            return;
-        };
-        let (route, tag) = (to.route, to.tag);
-        let len = datagram.payload.len();
-        let account = self.members.pair(circuit).and_then(|pair| self.accounts.get_mut(&pair.payer));
-        if let Some(account) = account {
-            if account.bucket.as_mut().is_some_and(|bucket| !bucket.take(now, len)) {
-                account.counts.over_rate += 1;
-                return;
+            Pass::Dropped => self.heard = Heard::Peer,
+            Pass::Unknown => {
+                let mut bytes = self.out.buffer();
+                Control::Unknown { tag: header.tag }.write(&mut bytes);
+                // Never more than came.
+                if bytes.len() <= datagram.payload.len() {
+                    self.heard = Heard::Stranger;
+                    self.out.push(Waiting { route: datagram.route, ecn: Ecn::NotEct, bytes });
+                }
             }
-            if account.used.as_mut().is_some_and(|used| !used.take(now, len)) {
-                account.counts.over_quota += 1;
-                return;
-            }
-            account.counts.packets += 1;
-            account.counts.bytes += len as u64;
         }
-        self.totals.packets += 1;
-        self.totals.bytes += len as u64;
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        bytes.extend_from_slice(&Header { tag, leg }.bytes());
-        bytes.extend_from_slice(payload);
-        debug_assert_eq!(bytes.len(), HEADER + payload.len());
-        self.push(Waiting { route, ecn: datagram.ecn, bytes });
     }
 
     fn handle_control(&mut self, now: Instant, route: Route, message: Control) {
+        let (mut books, out) = (lock(&self.books), &mut self.out);
+        books.now = now;
         match message {
             Control::Hello { nonce } => {
                 self.heard = Heard::Stranger;
-                let cookie = self.cookies.make(now, route.remote);
-                self.answer(route, &Control::Challenge { nonce, cookie });
+                out.answer(route, &Control::Challenge { nonce, cookie: books.cookies.make(now, route.remote) });
             }
             Control::Register { nonce, cookie, registration } => {
-                if !self.cookies.is_good(now, route.remote, &cookie) {
-                    self.totals.strange += 1;
+                if !books.cookies.is_good(now, route.remote, &cookie) {
+                    books.totals.strange += 1;
                     return;
                 }
                 self.heard = Heard::Peer;
-                let answer = match self.register(now, route, (nonce, &cookie), &registration) {
+                match books.register(now, route, (nonce, &cookie), &registration) {
                     Ok(tag) => {
-                        let observed = Observed(route.remote);
-                        Control::Registered { nonce, tag, leg: registration.leg, observed }
+                        self.tick.get_or_insert(now + TICK);
+                        let (leg, observed) = (registration.leg, Observed(route.remote));
+                        out.answer(route, &Control::Registered { nonce, tag, leg, observed });
+                        let introduced = books.introduced(route, tag, leg, &registration);
+                        introduced.iter().for_each(|(route, message)| out.answer(*route, message));
                     }
                     Err(reason) => {
-                        self.totals.refused += 1;
-                        Control::Refused { nonce, reason }
+                        books.totals.refused += 1;
+                        out.answer(route, &Control::Refused { nonce, reason });
                     }
-                };
-                self.answer(route, &answer);
-                if let Control::Registered { tag, leg, .. } = answer {
-                    self.introduce(route, tag, leg, &registration);
                 }
             }
             Control::Keep { nonce, tag } => {
-                if let Some(member) = self.members.at(tag, route) {
+                if let Some(member) = books.members.at(tag, route) {
                     member.heard = now;
                     self.heard = Heard::Peer;
-                    self.answer(route, &Control::Kept { nonce });
+                    out.answer(route, &Control::Kept { nonce });
                 } else {
-                    self.totals.strange += 1;
+                    books.totals.strange += 1;
                     self.heard = Heard::Stranger;
-                    self.answer(route, &Control::Unknown { tag });
+                    out.answer(route, &Control::Unknown { tag });
                 }
             }
             Control::Leave { tag } => {
-                if self.members.at(tag, route).is_some() {
-                    self.members.remove(tag);
+                if books.members.at(tag, route).is_some() {
+                    books.members.remove(tag);
                 }
             }
             // What only relays say.
@@ -363,100 +183,19 @@ impl Relay {
             | Control::Kept { .. }
             | Control::Peer { .. }
             | Control::Punch { .. }
-            | Control::Unknown { .. } => self.totals.strange += 1,
+            | Control::Unknown { .. } => books.totals.strange += 1,
         }
     }
+}
 
-    /// Introduces a member that registered, and those opposite, to each other.
-    fn introduce(&mut self, route: Route, tag: Tag, leg: Leg, it: &Registration) {
-        let (circuit, side) = (it.place.circuit(), it.place.side());
-        let others = self.members.all_opposite(circuit, side, MOST_INTRODUCED);
-        for other in others.into_iter().filter(|other| !other.hidden && !it.hidden) {
-            self.answer(route, &Control::Peer { tag, leg: other.leg, observed: Observed(other.route.remote) });
-            self.answer(other.route, &Control::Peer { tag: other.tag, leg, observed: Observed(route.remote) });
-        }
-    }
-
-    fn register(
-        &mut self,
-        now: Instant,
-        route: Route,
-        (nonce, cookie): (u64, &[u8; 16]),
-        it: &Registration,
-    ) -> Result<Tag, Reason> {
-        let (circuit, side) = (it.place.circuit(), it.place.side());
-        let payer = match (side, self.members.pair(circuit)) {
-            (Side::Guest, Some(pair)) if self.members.is_open(circuit) => pair.payer.clone(),
-            (Side::Guest, _) => return Err(Reason::NoCircuit),
-            (Side::Owner, before) => {
-                let before = before.map(|pair| pair.payer.clone());
-                let payer = self.pays(now, route, it, &signed(cookie, nonce, circuit))?;
-                // Who changes its address goes on with the circuit that it has.
-                before.filter(|it| matches!(it, Payer::Host(_))).unwrap_or(payer)
-            }
-        };
-        self.open_account(now, &payer)?;
-        if self.accounts.get(&payer).and_then(|it| it.used).is_some_and(|used| used.left(now) < LEAST_LEFT) {
-            return Err(Reason::OverQuota);
-        }
-        let Registration { leg, epoch, member: number, hidden, .. } = *it;
-        let member = Member { tag: Tag::new(0), route, circuit, side, leg, epoch, number, hidden, heard: now };
-        self.tick.get_or_insert(now + TICK);
-        self.members.take(member, payer).map_err(|why| match why {
-            NotTaken::Full => Reason::Full,
-            NotTaken::Replaced => Reason::Replaced,
-        })
-    }
-
-    /// Who pays for the circuit of an owner.
-    fn pays(&mut self, now: Instant, route: Route, it: &Registration, message: &[u8]) -> Result<Payer, Reason> {
-        let (payer, most) = match &self.options.admission {
-            Admission::Open(_) => (Payer::of(None, route.remote.ip()), CIRCUITS_OF_ADDRESS),
-            Admission::Listed(list, keys) => {
-                let proof = it.proof.as_ref().ok_or(Reason::NotAuthorized)?;
-                let rights = list.get(&keys.fingerprint(&proof.public)).ok_or(Reason::NotAuthorized)?;
-                if now.since(self.signatures.0) >= Duration::from_secs(1) {
-                    self.signatures = (now, 0);
-                }
-                self.signatures.1 += 1;
-                if self.signatures.1 > SIGNATURES {
-                    return Err(Reason::Full);
-                }
-                if !keys.is_signed(proof, message) {
-                    return Err(Reason::NotAuthorized);
-                }
-                (Payer::Key(rights.name.clone()), rights.circuits)
-            }
-        };
-        let circuit = it.place.circuit();
-        let is_new = self.members.pair(circuit).is_none();
-        if is_new && self.members.paid_by(&payer) >= most {
-            return Err(Reason::Full);
-        }
-        Ok(payer)
-    }
-
-    fn open_account(&mut self, now: Instant, payer: &Payer) -> Result<(), Reason> {
-        if self.accounts.contains_key(payer) {
-            return Ok(());
-        }
-        if matches!(payer, Payer::Host(_)) && self.accounts.len() >= MOST_CLIENTS {
-            let members = &self.members;
-            self.accounts.retain(|payer, _| members.paid_by(payer) > 0);
-            if self.accounts.len() >= MOST_CLIENTS {
-                return Err(Reason::Full);
-            }
-        }
-        let bucket = self.rate_of(payer).map(|rate| Bucket::new(now, rate));
-        let used = self.rights_of(payer).and_then(|rights| rights.quota).map(Used::none);
-        self.accounts.insert(payer.clone(), Account { counts: Counts::default(), bucket, used });
-        Ok(())
-    }
+/// A thread that panicked ends the program; what it left in the books is whole packets.
+fn lock(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
+    books.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl core::fmt::Debug for Relay {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Relay").field("members", &self.members.len()).finish_non_exhaustive()
+        f.debug_struct("Relay").field("members", &self.books().members.len()).finish_non_exhaustive()
     }
 }
 
@@ -465,11 +204,13 @@ impl Machine for Relay {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.heard = Heard::Nothing;
-        self.now = now;
         match (Header::read(datagram.payload), Control::read(datagram.payload)) {
             (Some((header, payload)), _) => self.pass_on(now, header, &datagram, payload),
             (None, Ok(message)) => self.handle_control(now, datagram.route, message),
-            (None, Err(_)) => self.totals.strange += 1,
+            (None, Err(_)) => self.books().totals.strange += 1,
+        }
+        if self.out.overflowed > 0 {
+            self.books().totals.overflowed += std::mem::take(&mut self.out.overflowed);
         }
     }
 
@@ -478,25 +219,18 @@ impl Machine for Relay {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.now = now;
         if self.tick.is_some_and(|at| at <= now) {
-            let silent = now.since(Instant::ZERO).checked_sub(FORGOTTEN);
-            if let Some(before) = silent {
-                self.members.retain(Instant::ZERO + before, |_| true);
-            }
-            self.tick = (self.members.len() > 0).then_some(now + TICK);
+            let any = self.books().forget(now);
+            self.tick = any.then_some(now + TICK);
         }
     }
 
     fn poll_transmit(&mut self, _: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let Waiting { route, ecn, mut bytes } = self.waiting.pop_front()?;
-        self.waiting_bytes -= bytes.len();
-        buf.clear();
-        buf.extend_from_slice(&bytes);
-        bytes.clear();
-        if self.spare.len() < SPARE {
-            self.spare.push(bytes);
-        }
+        let Waiting { route, ecn, bytes } = self.out.waiting.pop_front()?;
+        self.out.bytes -= bytes.len();
+        // Not copied: the buffer that was read into before is kept for the next packet.
+        let old = std::mem::replace(buf, bytes);
+        self.out.keep(old);
         Some(Transmit { route, ecn, segment_size: None })
     }
 

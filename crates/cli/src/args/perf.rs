@@ -1,7 +1,8 @@
 use super::dccp::{self, Congestion};
+use super::destination::{self, To};
 use super::values::{self, Listen, Remote};
 use super::via::{Via, via};
-use super::{SharedArgs, WatchArgs};
+use super::{MeetArgs, SharedArgs, WatchArgs};
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
 use braidcast_session::Redundancy;
@@ -49,20 +50,23 @@ latency test on one machine also lat_us_p50=N lat_us_p99=N lat_us_p999=N lat_us_
 pub(crate) struct PerfServerArgs {
     /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several
     /// with commas
-    #[arg(value_name = "LISTEN", value_parser = values::listen, required_unless_present = "from")]
+    #[arg(value_name = "LISTEN", value_parser = values::listen, required_unless_present_any = ["from", "relay"])]
+    #[arg(conflicts_with = "relay")]
     pub(crate) listen: Option<Listen>,
     /// Call the client that waits there (`perf client --at`) in place of listening. Several with commas, or repeated,
     /// are as many paths
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer)]
     #[arg(conflicts_with_all = ["listen", "keep", "dccp", "native", "probe"])]
     pub(crate) from: Vec<Remote>,
-    /// Networks to call from, with --from: interfaces or local addresses. Several with commas, or repeated, are as
-    /// many paths [default: as the system routes]
+    /// Networks to call from, with --from and --relay: interfaces or local addresses. Several with commas, or
+    /// repeated, are as many paths [default: as the system routes]
     #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, conflicts_with = "listen")]
     pub(crate) via: Vec<Via>,
     /// Serve client after client, not just one
     #[arg(long)]
     pub(crate) keep: bool,
+    #[command(flatten)]
+    pub(crate) meet: MeetArgs,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
     #[command(flatten)]
@@ -74,9 +78,10 @@ pub(crate) struct PerfServerArgs {
 /// `braidcast perf client`.
 #[derive(Args, Debug)]
 pub(crate) struct PerfClientArgs {
-    /// Address of the server
-    #[arg(value_name = "HOST:PORT", value_parser = values::peer, required_unless_present = "at")]
-    pub(crate) server: Option<Remote>,
+    /// Address of the server. Or a ticket, braid:…, which `perf server --relay` prints; @FILE reads it from FILE, so
+    /// that `ps` does not show it
+    #[arg(value_name = "HOST:PORT", value_parser = destination::to, required_unless_present = "at")]
+    pub(crate) server: Option<To>,
     /// Wait here for a server that calls (`perf server --from`) in place of calling it. Written as LISTEN there
     #[arg(long, value_name = "LISTEN", value_parser = values::listen)]
     #[arg(conflicts_with_all = ["server", "to", "via", "dccp", "native", "probe"])]
@@ -88,6 +93,9 @@ pub(crate) struct PerfClientArgs {
     /// [default: as the system routes]
     #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via)]
     pub(crate) via: Vec<Via>,
+    /// With a ticket by a relay: keep this end's addresses from the other one, so that everything goes by the relay
+    #[arg(long, conflicts_with_all = ["at", "to"])]
+    pub(crate) relay_only: bool,
     /// How much to send [default: as much as --duration takes]
     #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "duration")]
     pub(crate) bytes: Option<u64>,

@@ -66,10 +66,10 @@ pub(crate) struct ReceiveArgs {
     pub(crate) relay: Vec<Remote>,
     /// Private key by which a relay with a list knows this end, made by `braidcast key identity`. It is for the relay
     /// alone
-    #[arg(long, value_name = "FILE", requires = "relay", help_heading = "Paths")]
+    #[arg(long, value_name = "FILE", help_heading = "Paths")]
     pub(crate) relay_key: Option<PathBuf>,
     /// Keep this end's addresses from the other one: everything goes by the relay, and no path past it is looked for
-    #[arg(long, requires = "relay", help_heading = "Paths")]
+    #[arg(long, help_heading = "Paths")]
     pub(crate) relay_only: bool,
     /// Networks to call from, with --from and --relay: interfaces or local addresses. Several with commas, or
     /// repeated, are as many paths [default: as the system routes]

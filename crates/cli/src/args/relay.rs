@@ -33,6 +33,9 @@ pub(crate) struct RelayArgs {
     /// Addresses that may be here at a time: each end of a stream has one for each of its paths
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub(crate) members: u32,
+    /// Threads that pass packets on [default: one for each core, up to 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) threads: Option<u16>,
     /// Write figures at this interval, a line of JSON each time: 1s to stdout, 1s,FILE to a file or named pipe
     #[arg(long, value_name = "TIME[,FILE]", value_parser = values::stats, help_heading = "Look inside")]
     pub(crate) stats: Option<Stats>,

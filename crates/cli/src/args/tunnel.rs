@@ -1,8 +1,9 @@
 use super::dccp::{self, Congestion};
+use super::destination::{self, To};
 use super::rates::RateArgs;
 use super::values::{self, Deadline, Entrance, Exit, Listen, Over, Remote};
 use super::via::{Via, via};
-use super::{FiguresArgs, SharedArgs, WatchArgs};
+use super::{FiguresArgs, MeetArgs, SharedArgs, WatchArgs};
 use braidcast_dccp::Method;
 use braidcast_media::voice::Codec;
 use braidcast_mpath::SchedulerKind;
@@ -40,6 +41,9 @@ Audio and video of a call, audio first:
 The same, where only the end with the camera can be reached:
   there:  braidcast tunnel server --from here.example:9000 --forward 127.0.0.1:5004,127.0.0.1:5005
   here:   braidcast tunnel client --at 9000 --listen 5004,5005
+Two ends that nobody can call, by a relay:
+  there:  braidcast tunnel server --over sctp --relay relay.example:9000 --forward 127.0.0.1:51820
+  here:   braidcast tunnel client --over sctp --to @ticket.txt --listen 51820
 WireGuard over two networks at once, every packet late after 200 ms:
   there:  braidcast tunnel server 9000 --over sctp --forward 127.0.0.1:51820 --deadline 51820=200ms
   here:   braidcast tunnel client --over sctp --to there.example:9000 --via wlan0,wwan0 --listen 51820 \\
@@ -63,31 +67,38 @@ pub(crate) enum TunnelCommand {
 pub(crate) struct TunnelServerArgs {
     /// Address to listen for clients at: PORT or :PORT for every address of this machine, or
     /// ADDR:PORT; several with commas
-    #[arg(value_name = "LISTEN", value_parser = values::listen, required_unless_present = "from")]
+    #[arg(value_name = "LISTEN", value_parser = values::listen, required_unless_present_any = ["from", "relay"], conflicts_with = "relay")]
     pub(crate) at: Option<Listen>,
     /// Call the client that waits there (`tunnel client --at`) in place of listening. With --over sctp several with
     /// commas, or repeated, are as many paths
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, conflicts_with_all = ["at", "authorized"], help_heading = "Paths")]
     pub(crate) from: Vec<Remote>,
-    /// Networks to call from, with --from: interfaces or local addresses. With --over sctp several, with commas or
-    /// repeated, are as many paths [default: as the system routes]
+    /// Networks to call from, with --from and --relay: interfaces or local addresses. With --over sctp several, with
+    /// commas or repeated, are as many paths [default: as the system routes]
     #[arg(long, short = 'i', value_name = "IFACE|ADDR[?name=NAME]", value_delimiter = ',', value_parser = via, conflicts_with = "at", help_heading = "Paths")]
     pub(crate) via: Vec<Via>,
+    #[command(flatten)]
+    pub(crate) meet: MeetArgs,
     #[command(flatten)]
     pub(crate) ends: TunnelEndArgs,
     /// Accept only the clients in this file. Each line has a fingerprint (with --cert also
     /// dns:HOST) and a name, then, if wanted, targets that replace --forward (HOST:PORT, several
     /// with commas) and a last day (until=2027-01-31). SIGHUP reads the file again
-    #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "peer_key", help_heading = "Security")]
+    #[arg(long, value_name = "FILE", requires = "own", conflicts_with_all = ["peer_key", "relay"], help_heading = "Security")]
     pub(crate) authorized: Option<PathBuf>,
 }
 
 /// `braidcast tunnel client`.
 #[derive(Args, Debug)]
 pub(crate) struct TunnelClientArgs {
-    /// Address of `braidcast tunnel server`; with --over sctp several with commas, or repeated, are as many paths
-    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = values::peer, required_unless_present = "at", help_heading = "Paths")]
-    pub(crate) to: Vec<Remote>,
+    /// Address of `braidcast tunnel server`; with --over sctp several with commas, or repeated, are as many paths. Or,
+    /// with --over sctp, a ticket, braid:…, which `tunnel server --relay` prints; @FILE reads it from FILE, so that
+    /// `ps` does not show it
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = destination::to, required_unless_present = "at", help_heading = "Paths")]
+    pub(crate) to: Vec<To>,
+    /// With a ticket by a relay: keep this end's addresses from the other one, so that everything goes by the relay
+    #[arg(long, conflicts_with = "at", help_heading = "Paths")]
+    pub(crate) relay_only: bool,
     /// Wait here for a server that calls (`tunnel server --from`) in place of calling it. Written as LISTEN there
     #[arg(long, value_name = "LISTEN", value_parser = values::listen, conflicts_with_all = ["to", "via"], help_heading = "Paths")]
     pub(crate) at: Option<Listen>,

@@ -22,31 +22,27 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
+    /// These sockets, over which this end dials.
+    pub(crate) const fn over(links: Links) -> Self {
+        Self { links: Some(links), called: false, through: None }
+    }
+
     /// Opens a socket for each path that this end dials over.
     pub(crate) fn dial(plans: Vec<Plan>, driver: &mut Driver, live: &Live) -> Outcome<Self> {
-        let links = Links::open(plans, Carrier::Udp, driver, live)?;
-        Ok(Self { links: Some(links), called: false, through: None })
+        Ok(Self::over(Links::open(plans, Carrier::Udp, driver, live)?))
     }
 
     /// The same for measurements, which do not wait for networks: at least one path can be used.
     pub(crate) fn dial_now(plans: Vec<Plan>, carrier: Carrier, driver: &mut Driver, live: &Live) -> Outcome<Self> {
-        let links = Links::open_now(plans, carrier, driver, live)?;
-        Ok(Self { links: Some(links), called: false, through: None })
+        Ok(Self::over(Links::open_now(plans, carrier, driver, live)?))
     }
 
-    /// The same where paths lead to relays. If it `is_called`, the other end joins it there.
-    pub(crate) fn meet(
-        plans: Vec<Plan>,
-        mut through: Through,
-        is_called: bool,
-        driver: &mut Driver,
-        live: &Live,
-    ) -> Outcome<Self> {
-        let links = Links::open(plans, Carrier::Udp, driver, live)?;
+    /// Sockets of which some, or all, lead to relays. If it `is_called`, the other end joins it there.
+    pub(crate) fn meet(links: Links, mut through: Through, is_called: bool, now: Instant) -> Self {
         for route in links.routes() {
-            through.join(driver.now(), route, links.name(route.socket));
+            through.join(now, route, links.name(route.socket));
         }
-        Ok(Self { links: Some(links), called: is_called, through: Some(through) })
+        Self { links: Some(links), called: is_called, through: Some(through) }
     }
 
     /// Opens the ports where this end is called, and returns their addresses. `flag`: what named them.
@@ -82,6 +78,16 @@ impl Ends {
         self.through.as_ref().map_or(route, |through| through.outside(route))
     }
 
+    /// The sockets that are open now.
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = SocketId> + '_ {
+        self.links.iter().flat_map(Links::routes).map(|route| route.socket)
+    }
+
+    /// Each path has one way to the other end at a time.
+    pub(crate) fn try_one_by_one(&mut self) {
+        self.links.iter_mut().for_each(Links::try_one_by_one);
+    }
+
     /// The rate limit of the path of `route`, bits per second.
     pub(crate) fn limit(&self, route: Route) -> Option<u64> {
         self.links.as_ref()?.limit(route)
@@ -103,6 +109,15 @@ impl Ends {
             (Some(links), leg) if !self.called => self.straight_or_not(links, SocketId(path.socket), leg.is_some()),
             (Some(links), Some(leg)) => format!("{} by {}", leg.0, links.name(SocketId(path.socket))),
             _ => path.remote.clone(),
+        }
+    }
+
+    /// The name of a path, as short as it goes.
+    pub(crate) fn path_label(&self, route: Route) -> String {
+        match (&self.links, leg_of(route.remote)) {
+            (Some(_), _) if !self.called => self.name(route),
+            (Some(links), Some(leg)) => format!("{} by {}", leg.0, links.name(route.socket)),
+            _ => route.remote.to_string(),
         }
     }
 

@@ -30,13 +30,19 @@ pub(crate) fn pair(via: &[Via], to: &[Remote]) -> Outcome<Vec<Plan>> {
 
 /// The same where this end cannot hold back what it sends by path. `why`: in words.
 pub(crate) fn unlimited(via: &[Via], to: &[Remote], why: &str) -> Outcome<Vec<Plan>> {
+    refuse_limits(via, why)?;
+    pair(via, to)
+}
+
+/// A limit that would not be kept is an error.
+pub(crate) fn refuse_limits(via: &[Via], why: &str) -> Outcome {
     if let Some(Via { at, .. }) = via.iter().find(|via| via.max.is_some()) {
         return Err(Failure::usage(
             format!("--via {at}?max= has no effect here: {why}"),
             format!("leave max= out; `send` and `encode` keep to it: --via '{at}?max=5mbit'"),
         ));
     }
-    pair(via, to)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Tickets and `braidcast relay`, on one machine.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real time and real datagrams")]
 
+use crate::common::network::{in_namespace, ip};
 use crate::common::{Ran, Running, Test, command, free_port, len, transport_stream, until};
 use std::fs;
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Runs `braidcast` in `dir` to its end.
 fn run(dir: &Path, args: &str) -> Ran {
@@ -15,9 +18,14 @@ fn run(dir: &Path, args: &str) -> Ran {
 
 /// `receive` with these arguments, and its ticket in the file `ticket`.
 fn receive(dir: &Path, args: &str) -> Running {
+    prints_ticket(dir, &format!("receive {args}"), "sender")
+}
+
+/// A command that prints its ticket, which is for `user`, and the ticket in the file `ticket`.
+fn prints_ticket(dir: &Path, args: &str, user: &str) -> Running {
     let own = command(dir);
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("exec {} receive {args} > ticket", env!("CARGO_BIN_EXE_braidcast"))]);
+    command.args(["-c", &format!("exec {} {args} > ticket", env!("CARGO_BIN_EXE_braidcast"))]);
     for (name, value) in own.get_envs() {
         match value {
             Some(value) => command.env(name, value),
@@ -25,9 +33,9 @@ fn receive(dir: &Path, args: &str) -> Running {
         };
     }
     command.current_dir(dir);
-    let receiver = Running::spawn(command, Stdio::null()).wait_for("the ticket for the sender");
+    let running = Running::spawn(command, Stdio::null()).wait_for(&format!("the ticket for the {user}"));
     until("the ticket", || len(&dir.join("ticket")) > 100);
-    receiver
+    running
 }
 
 fn relay(dir: &Path, port: u16, args: &str) -> Running {
@@ -52,6 +60,101 @@ fn a_ticket_by_a_relay_is_all_that_a_sender_needs_and_both_ends_are_known() {
     let client = &carried["clients"][0];
     assert_eq!((&client["name"], &client["over_rate"]), (&"127.0.0.1".into(), &0.into()), "{carried}");
     assert!(client["bytes"].as_u64().unwrap() > len(&dir.join("clip.ts")), "{carried}");
+}
+
+#[test]
+fn a_measurement_goes_by_a_relay_and_by_two_of_them() {
+    let (dir, ports) = (tempfile::tempdir().unwrap(), [free_port(), free_port()]);
+    let dir = dir.path();
+    let _relays = ports.map(|port| relay(dir, port, "--open --threads 2"));
+    let relays = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
+    let server = prints_ticket(dir, &format!("perf server --relay {relays} --relay-only"), "client");
+    let sent = run(dir, "perf client @ticket --duration 2s --scheduler round-robin --json");
+    sent.says(0, &["connecting to 127.0.0.1:", "is at the relay", "connected"]);
+    assert_eq!(sent.json()["security"]["authenticated"], true, "{}", sent.json());
+    let paths = sent.json()["paths"].as_array().unwrap().clone();
+    assert!(paths.len() == 2 && paths.iter().all(|it| it["sent_bytes"].as_u64() > Some(100_000)), "{paths:?}");
+    server.finish().says(0, &[]);
+    let said = fs::read_to_string(dir.join("ticket")).unwrap();
+    assert!(said.contains(&format!("RESULT bytes={}", sent.json()["bytes"])), "{said}");
+}
+
+#[test]
+fn a_tunnel_goes_by_a_relay_until_its_ticket_is_revoked() {
+    let (dir, [port, entrance]) = (tempfile::tempdir().unwrap(), crate::common::free_ports());
+    let dir = dir.path();
+    let _relay = relay(dir, port, "--open");
+    let (application, answer) = (UdpSocket::bind("127.0.0.1:0").unwrap(), &mut [0; 100]);
+    let forward = application.local_addr().unwrap();
+    let made = run(dir, &format!("key ticket office --relay 127.0.0.1:{port}"));
+    fs::write(dir.join("ticket"), &made.stdout).unwrap();
+    let server = format!("tunnel server --over sctp --relay 127.0.0.1:{port} --ticket office --forward {forward}");
+    let server = Running::start(dir, &server).wait_for("which sees it as 127.0.0.1:");
+    let client = format!("tunnel client --over sctp --to @ticket --listen {entrance} --relay-only");
+    let client = Running::start(dir, &client).wait_for("connected with");
+    let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
+    asking.connect(("127.0.0.1", entrance)).unwrap();
+    for socket in [&asking, &application] {
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    asking.send(b"question").unwrap();
+    let (len, from) = application.recv_from(answer).unwrap();
+    application.send_to(&answer[..len], from).unwrap();
+    assert_eq!(asking.recv(answer).unwrap(), 8);
+    run(dir, "key revoke office").says(0, &[]);
+    drop(server.wait_for("the ticket was revoked"));
+    drop(client.wait_for("no connection with"));
+}
+
+#[test]
+fn a_server_of_measurements_ends_with_its_ticket() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let dir = dir.path();
+    let _relay = relay(dir, port, "--open");
+    run(dir, &format!("key ticket lab --relay 127.0.0.1:{port}")).says(0, &[]);
+    let server = Running::start(dir, &format!("perf server --relay 127.0.0.1:{port} --ticket lab --keep"));
+    let server = server.wait_for("is at the relay");
+    run(dir, "key revoke lab").says(0, &[]);
+    server.finish().says(0, &["the ticket was revoked"]);
+}
+
+#[test]
+fn what_does_not_go_with_a_relay_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for (args, said) in [
+        ("tunnel server --relay 127.0.0.1:1 --forward 127.0.0.1:9", "a tunnel by a relay goes over SCTP"),
+        ("tunnel client --to @ticket --listen 0", "cannot read the ticket"),
+        ("tunnel server 9000 --relay 127.0.0.1:1 --forward 127.0.0.1:9", "cannot be used with"),
+        ("tunnel server 9000 --ticket office --forward 127.0.0.1:9", "--ticket is for --relay"),
+        ("tunnel server --from 127.0.0.1:1 --relay-only --forward 127.0.0.1:9", "--relay-only is for --relay"),
+        ("perf server 9000 --relay-key file", "--relay-key is for --relay"),
+        ("receive --from 127.0.0.1:1 --relay-only out.ts", "--relay-only is for --relay"),
+        ("tunnel server --relay 127.0.0.1:1 --over sctp --key open-sesame-2026 --forward 127.0.0.1:9", "--key"),
+        ("perf server --relay 127.0.0.1:1 --dccp ccid3", "--dccp does not go with --relay"),
+        ("perf server --relay 127.0.0.1:1 --via lo,127.0.0.1", "one network is enough"),
+        ("perf client @ticket --to 127.0.0.1:1", "cannot read the ticket"),
+        ("perf client 127.0.0.1:1 --relay-only", "--relay-only needs a ticket by a relay"),
+    ] {
+        run(dir, args).says(2, &[said]);
+    }
+}
+
+#[test]
+fn a_second_relay_at_a_port_is_refused_however_many_threads_the_first_has() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let dir = dir.path();
+    let _relay = relay(dir, port, "--open --threads 3");
+    run(dir, &format!("relay 127.0.0.1:{port} --open --threads 3")).says(1, &["is in use by another program"]);
+}
+
+/// Privileges are dropped once every thread has its socket.
+#[test]
+fn a_relay_on_several_threads_may_have_a_port_that_needs_privileges() {
+    in_namespace("tickets::a_relay_on_several_threads_may_have_a_port_that_needs_privileges", |dir| {
+        ip("link set lo up");
+        drop(relay(dir, 443, "--open --threads 3"));
+    });
 }
 
 #[test]

@@ -38,6 +38,24 @@ impl Driver {
         self.add(id, socket).map_err(os)
     }
 
+    /// Opens a socket beside the socket `id` of `other`, which was opened by the same `bind`. What comes to their
+    /// address and port is shared out among them, by where it comes from (`SO_REUSEPORT`). It is for a program that
+    /// has a driver for each of its threads; the sockets know the same of remotes.
+    ///
+    /// Another program that wants the port is refused, as the first socket was opened alone.
+    ///
+    /// # Errors
+    /// [`BindError`], also if `other` has no such socket.
+    pub fn bind_beside(&mut self, other: &mut Self, id: SocketId, bind: &Bind) -> Result<SocketId, BindError> {
+        let os = |source| BindError::Os { bind: bind.clone(), source };
+        let first = other.sockets.get_mut(&id).ok_or_else(|| os(io::ErrorKind::NotFound.into()))?;
+        let sources = first.share().map_err(os)?;
+        let own = self.free_id()?;
+        let mut socket = Socket::open(&Bind { port: first.local_addr().port(), shared: true, ..bind.clone() })?;
+        socket.use_sources(sources);
+        self.add(own, socket).map_err(os)
+    }
+
     /// Takes over a UDP socket that is bound, for example one that systemd has opened. It becomes
     /// non-blocking.
     ///

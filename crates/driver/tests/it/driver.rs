@@ -63,6 +63,32 @@ fn ten_thousand_datagrams_come_back_over_ipv4() {
     echo_everything("127.0.0.1:0", "127.0.0.1:0", None);
 }
 
+/// Two drivers have a share of what comes to one port, and each answers from there; no third program gets one.
+#[allow(clippy::disallowed_types, reason = "clients of the system alone")]
+#[test]
+fn sockets_of_two_threads_share_a_port_and_nobody_else_gets_it() {
+    let (mut first, id, at) = bound("127.0.0.1:0");
+    let bind = Bind::to_addr(at);
+    let mut second = Driver::with_clock(first.clock()).unwrap();
+    assert_eq!(second.bind_beside(&mut first, id, &bind).unwrap(), id, "the same number");
+    assert_eq!(second.socket(id).unwrap().local_addr(), at);
+    let refused = Driver::new().unwrap().bind(&bind);
+    assert!(matches!(refused, Err(BindError::InUse { .. })), "{refused:?}");
+    let clients: Vec<_> = (0..32).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+    for client in &clients {
+        client.connect(at).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        client.send(&[7; 20]).unwrap();
+    }
+    let (mut echo, until) = (Echo::default(), first.now() + Duration::from_millis(300));
+    for driver in [&mut first, &mut second] {
+        while driver.drive(&mut echo, Some(until)).unwrap() != Wake::Until {}
+    }
+    clients.iter().for_each(|client| assert_eq!(client.recv(&mut [0; 100]).unwrap(), 20));
+    let got = [&first, &second].map(|driver| driver.socket(id).unwrap().stats().received_datagrams);
+    assert!(got[0] + got[1] == 32 && got.iter().all(|count| *count > 0), "{got:?}");
+}
+
 #[test]
 fn ten_thousand_datagrams_come_back_over_ipv6() {
     if common::has_ipv6() {

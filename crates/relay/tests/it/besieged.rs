@@ -120,6 +120,33 @@ fn a_side_has_64_legs_and_a_relay_as_many_members_as_it_is_told() {
 }
 
 #[test]
+fn of_a_relay_on_two_threads_either_takes_what_comes_and_all_of_it_is_counted_once() {
+    let (secret, circuit) = owner();
+    let mut threads = [relay(Admission::Open(Some(8_000_000))), relay(Admission::Open(None))];
+    threads[1] = threads[0].beside();
+    let [a, b] = ["192.0.2.1:1", "192.0.2.2:1"].map(addr);
+    let now = Instant::ZERO;
+    let owner = tag(register(&mut threads[0], now, a, Place::Owner(secret), 0, 1));
+    let guest = tag(register(&mut threads[1], now, b, Place::Guest(circuit), 9, 2));
+    for _ in 0..200 {
+        for thread in &mut threads {
+            for (from, to, tag, leg) in [(a, b, owner, 9), (b, a, guest, 0)] {
+                let out = ask(thread, now, from, &packet(tag, leg, &[7; 992]));
+                assert!(out.len() <= 1 && out.iter().all(|(at, bytes)| *at == to && bytes.len() == 1000), "{out:?}");
+            }
+        }
+    }
+    let [one, two] = threads.each_ref().map(Relay::report);
+    assert_eq!(one, two);
+    let client = &one.clients[0];
+    assert_eq!(client.packets + client.over_rate, 800);
+    assert_eq!((client.bytes, client.bytes / 250_000), (client.packets * 1000, 1), "one rate for both");
+    let [first, second] = &mut threads;
+    second.set_admission(now, Admission::Listed(BTreeMap::new(), Arc::new(Plain)));
+    assert_eq!(first.report().members, 0);
+}
+
+#[test]
 fn what_waits_for_a_socket_that_takes_nothing_is_bounded() {
     let (mut it, (secret, circuit)) = (relay(Admission::Open(None)), owner());
     let [a, b] = ["192.0.2.1:1", "192.0.2.2:1"].map(addr);

@@ -4,12 +4,14 @@ use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
 use super::pace::Pace;
 use super::protocol::{ConnectionEvent, Dialled, Ending, PathState, Protocol, Purpose, State};
+use crate::args::destination::To;
 use crate::args::{Common, PerfClientArgs};
+use crate::cmd::common;
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::ends::Ends;
 use crate::cmd::security::Security;
+use crate::cmd::ticket::Towards;
 use crate::cmd::watch::{Carried, Watch};
-use crate::cmd::{common, named};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
@@ -104,12 +106,15 @@ struct Test<P: Protocol> {
 }
 
 pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
-    let to = args.server.iter().chain(&args.to).cloned().collect::<Vec<_>>();
-    let plans = if args.at.is_some() {
-        Vec::new()
-    } else {
-        named::unlimited(&args.via, &to, "it measures what the paths carry")?
+    let to: Vec<To> = args.server.iter().cloned().chain(args.to.iter().cloned().map(To::Remote)).collect();
+    let towards = Towards::of(&to)?;
+    let plans = match args.at {
+        Some(_) => Vec::new(),
+        None => towards.unlimited_plans(&args.via, "it measures what the paths carry")?,
     };
+    if args.dccp.dccp.is_some() && matches!(towards, Towards::Ticket(_)) {
+        return Err(Failure::usage("--dccp does not go with a ticket", "leave it out, or give the server's address"));
+    }
     if args.dccp.dccp.is_some() && plans.len() > 1 {
         return Err(Failure::usage("a DCCP connection has one path", "give one --via, or measure SCTP"));
     }
@@ -118,7 +123,8 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
     let (ends, locals) = match &args.at {
         Some(at) => Ends::listen(at, "--at", &mut driver)?,
-        None => (Ends::dial_now(plans, carrier, &mut driver, &live)?, Vec::new()),
+        None if args.dccp.native => (Ends::dial_now(plans, carrier, &mut driver, &live)?, Vec::new()),
+        None => (towards.dial_now(plans, args.relay_only, &mut driver, &live)?, Vec::new()),
     };
     let protocol = if args.dccp.dccp.is_some() { Carried::Dccp } else { Carried::Sctp };
     let watch = Watch::open(&args.watch, "perf client", &mut driver, protocol)?;
@@ -128,13 +134,12 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     }
     let (now, rng) = (driver.now(), common::rng(None)?);
     let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
-    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
     let security = match &args.at {
         Some(_) => Security::server(&args.shared, &live)?,
-        None => Security::client(&args.shared, &names, &live)?,
+        None => towards.security(&args.shared, &live)?,
     };
     locals.iter().for_each(|local| live.note(format!("waiting for a server at {local}")));
-    if let Some(server) = &args.server {
+    if let Some(server) = towards.names().first() {
         live.note(format!("connecting to {server}"));
     }
     if let Some(choice) = args.dccp.dccp {
@@ -145,8 +150,8 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         if let Some(socket) = driver.socket(route.socket).filter(|_| args.dccp.native) {
             dccp.set_local_address(route.socket, socket.local_addr().ip());
         }
-        let native = args.server.as_ref().filter(|_| args.dccp.native);
-        let port = native.map_or(PORT_IN_UDP, |server| server.port);
+        let native = to.first().filter(|_| args.dccp.native);
+        let port = native.map_or(PORT_IN_UDP, |to| if let To::Remote(it) = to { it.port } else { PORT_IN_UDP });
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
         return Test::new(args, driver, (live, watch), ends, dccp, Some(id), security).run(common);
     }
@@ -226,7 +231,7 @@ impl<P: Protocol> Test<P> {
             let tries = self.tries.then(|| self.ends.next()).flatten();
             let answer = (self.started.is_none()).then_some(self.say_by.min(self.look_at));
             let until = [paced, self.live.next(), farewell, tries, answer].into_iter().flatten().min();
-            let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
+            let wake = self.ends.drive(&mut self.driver, &mut self.endpoint, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
             self.endpoint.probe()?;
@@ -248,6 +253,7 @@ impl<P: Protocol> Test<P> {
                 _ => {}
             }
         }
+        self.ends.say_goodbye(&mut self.driver, &mut self.endpoint);
         self.endpoint.end_probe()?;
         self.watch.finish(&self.live);
         self.finish(common)

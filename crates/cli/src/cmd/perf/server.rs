@@ -8,6 +8,7 @@ use crate::args::{Common, PerfServerArgs};
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::ends::Ends;
 use crate::cmd::security::Security;
+use crate::cmd::ticket::{ENDED, Held, LOOK_AT_TICKET, Meeting};
 use crate::cmd::watch::{Carried, Watch};
 use crate::cmd::{common, named};
 use crate::failure::{Failure, Outcome};
@@ -61,7 +62,6 @@ struct Client {
 /// The connection by which a server calls a client.
 struct Call<I> {
     id: I,
-    ends: Ends,
     security: Security,
 }
 
@@ -69,6 +69,10 @@ struct Server<P: Protocol> {
     endpoint: P,
     /// Of a server that calls a client.
     call: Option<Call<P::Id>>,
+    /// Of one that calls a client, or meets them at relays.
+    ends: Option<Ends>,
+    /// The ticket of one that meets them, and when it is looked at.
+    held: Option<(Held, Instant)>,
     clients: BTreeMap<P::Id, Client>,
     served: VecDeque<Served>,
     machine: u64,
@@ -79,23 +83,30 @@ struct Server<P: Protocol> {
 pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let mut live = Live::new(common.quiet);
+    let meeting = Meeting::of_server(&args.meet, &args.via)?;
+    let mut held = Held::of(meeting)?;
+    if held.is_some() && args.dccp.dccp.is_some() {
+        return Err(Failure::usage("--dccp does not go with --relay", "leave it out, or measure DCCP without a relay"));
+    }
     let places = args.listen.as_ref().map_or(&[][..], |listen| &listen.0);
     let sockets = open(places, args.dccp.native, &mut driver, &live)?;
-    let ends = if args.from.is_empty() {
-        None
-    } else {
-        let plans = named::unlimited(&args.via, &args.from, "the other end sends")?;
-        Some(Ends::dial_now(plans, Carrier::Udp, &mut driver, &live)?)
+    let ends = match &held {
+        Some(held) => Some(held.meet(meeting, &mut driver, &live)?),
+        None if args.from.is_empty() => None,
+        None => {
+            let plans = named::unlimited(&args.via, &args.from, "the other end sends")?;
+            Some(Ends::dial_now(plans, Carrier::Udp, &mut driver, &live)?)
+        }
     };
     let protocol = if args.dccp.dccp.is_some() { Carried::Dccp } else { Carried::Sctp };
     let mut watch = Watch::open(&args.watch, "perf server", &mut driver, protocol)?;
     process::drop_privileges()?;
     let rng = common::rng(None)?;
     let names: Vec<String> = args.from.iter().map(ToString::to_string).collect();
-    let security = if ends.is_some() {
-        Security::client(&args.shared, &names, &live)?
-    } else {
-        Security::server(&args.shared, &live)?
+    let security = match &held {
+        Some(held) => held.security(&live),
+        None if ends.is_some() => Security::client(&args.shared, &names, &live)?,
+        None => Security::server(&args.shared, &live)?,
     };
     if let Some(choice) = args.dccp.dccp {
         let mut dccp = Dccp::new(&args.dccp, choice, true, rng, (&security, watch.tracer()))?;
@@ -105,7 +116,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
                 dccp.set_local_address(socket, address);
             }
         }
-        return serve(dccp, None, driver, args, common, (&mut live, &mut watch));
+        return serve(dccp, (None, None, None), driver, args, common, (&mut live, &mut watch));
     }
     let options = common::sctp_options(&security).with(|it| {
         it.redundancy.fec_receive = true;
@@ -116,16 +127,19 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let port = options.local_port;
     let mut sctp = Endpoint::new(options, rng)?;
     let mut call = None;
-    match ends {
-        Some(ends) => {
+    match &ends {
+        Some(ends) if !ends.is_called() => {
             live.note(format!("calling {}", names.join(", ")));
             let id = sctp.connect(driver.now(), port, &ends.routes());
             let id = id.map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-            call = Some(Call { id, ends, security });
+            call = Some(Call { id, security });
         }
-        None => sctp.listen(),
+        _ => sctp.listen(),
     }
-    serve(sctp, call, driver, args, common, (&mut live, &mut watch))
+    if let Some(held) = &mut held {
+        held.print(meeting, None, common.json, ("client", "braidcast perf client …"), &live)?;
+    }
+    serve(sctp, (call, ends, held), driver, args, common, (&mut live, &mut watch))
 }
 
 /// A socket for each address.
@@ -157,7 +171,7 @@ fn open(places: &[Place], native: bool, driver: &mut Driver, live: &Live) -> Out
 
 fn serve<P: Protocol>(
     endpoint: P,
-    call: Option<Call<P::Id>>,
+    (call, ends, held): (Option<Call<P::Id>>, Option<Ends>, Option<Held>),
     mut driver: Driver,
     args: &PerfServerArgs,
     common: &Common,
@@ -168,8 +182,12 @@ fn serve<P: Protocol>(
     }
     let (clients, served) = (BTreeMap::new(), VecDeque::new());
     let (machine, plain) = (latency::machine(), args.shared.plain);
-    let mut server = Server { endpoint, call, clients, served, machine, plain, message: Vec::new() };
+    let held = held.map(|held| (held, driver.now()));
+    let mut server = Server { endpoint, call, ends, held, clients, served, machine, plain, message: Vec::new() };
     server.serve(&mut driver, args.keep, common, (live, watch))?;
+    if let Some(ends) = &mut server.ends {
+        ends.say_goodbye(&mut driver, &mut server.endpoint);
+    }
     server.endpoint.end_probe()?;
     watch.finish(live);
     if common.json {
@@ -187,8 +205,14 @@ impl<P: Protocol> Server<P> {
         (live, watch): (&mut Live, &Watch),
     ) -> Outcome {
         loop {
-            let until = self.call.as_ref().and_then(|call| call.ends.next()).into_iter().chain(live.next()).min();
-            let wake = driver.drive(&mut self.endpoint, until.filter(|_| self.call.is_some()));
+            let wake = match &mut self.ends {
+                Some(ends) => {
+                    let look = self.held.as_ref().map(|(_, at)| *at);
+                    let until = [ends.next(), live.next(), look].into_iter().flatten().min();
+                    ends.drive(driver, &mut self.endpoint, until)
+                }
+                None => driver.drive(&mut self.endpoint, None),
+            };
             let wake = wake.map_err(|e| common::broken(&e))?;
             let now = driver.now();
             self.tend(driver, live, matches!(wake, Wake::Interfaces(_)))?;
@@ -226,23 +250,34 @@ impl<P: Protocol> Server<P> {
             if wake == Wake::Interrupt {
                 return Ok(());
             }
+            if self.ticket_has_ended(now) {
+                live.warn(ENDED);
+                return Ok(());
+            }
         }
     }
 
-    /// Paths of a call join and leave.
+    /// Looks at the ticket now and then.
+    fn ticket_has_ended(&mut self, now: Instant) -> bool {
+        let Some((held, at)) = self.held.as_mut().filter(|(_, at)| *at <= now) else { return false };
+        *at = now + LOOK_AT_TICKET;
+        held.has_ended()
+    }
+
+    /// Paths of a call, and places at relays, join and leave.
     fn tend(&mut self, driver: &mut Driver, live: &Live, changed: bool) -> Outcome {
-        let Some(Call { id, ends, .. }) = &mut self.call else { return Ok(()) };
-        let (endpoint, id) = (&mut self.endpoint, *id);
+        let Some(ends) = &mut self.ends else { return Ok(()) };
+        let (endpoint, id) = (&mut self.endpoint, self.call.as_ref().map(|call| call.id));
         if changed {
-            ends.refresh(driver, live, &mut Dialled { endpoint, id: Some(id) })?;
+            ends.refresh(driver, live, &mut Dialled { endpoint, id })?;
         }
-        ends.tend(driver, live, &mut Dialled { endpoint, id: Some(id) })
+        ends.tend(driver, live, &mut Dialled { endpoint, id })
     }
 
     /// What an event means for the paths of a call, and for a call that nobody takes.
     fn follow(&mut self, driver: &mut Driver, live: &Live, id: P::Id, event: &ConnectionEvent) -> Outcome {
-        let Some(call) = self.call.as_mut().filter(|call| call.id == id) else { return Ok(()) };
-        let Call { ends, security, .. } = call;
+        let Some(Call { security, .. }) = self.call.as_mut().filter(|call| call.id == id) else { return Ok(()) };
+        let Some(ends) = &mut self.ends else { return Ok(()) };
         let endpoint = &mut self.endpoint;
         match event {
             ConnectionEvent::Connected => {

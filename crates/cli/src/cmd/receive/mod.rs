@@ -23,7 +23,7 @@ mod words;
 use super::ends::{Ends, cannot_begin};
 use super::security::Security;
 use super::service::Service;
-use super::ticket::Held;
+use super::ticket::{ENDED, Held, LOOK_AT_TICKET, Meeting};
 use super::watch::{Carried, Stream, StreamFigures, Watch};
 use super::{common, named, neighbour};
 use crate::args::values::{Output, Remote};
@@ -53,8 +53,6 @@ const OUTPUT: usize = 49 * 7 * 188;
 const GIVE_UP: Duration = Duration::from_secs(300);
 /// Interval at which the dates in the list of keys are checked.
 const LOOK: Duration = Duration::from_secs(60);
-/// And a ticket, which may have been revoked.
-const LOOK_AT_TICKET: Duration = Duration::from_secs(2);
 /// Time to wait, after Ctrl-C, for an output that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After Ctrl-C, what is to come out later than this comes out at once: the latency is the sender's
@@ -108,7 +106,8 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     serving::check(args, !entrances.is_empty())?;
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.from.iter().chain(&args.relay).map(Remote::to_string).collect();
-    let mut held = Held::of(args)?;
+    let meeting = Meeting::of_receiver(args)?;
+    let mut held = Held::of(meeting)?;
     let security = match &held {
         Some(held) => held.security(&live),
         None if args.from.is_empty() || args.authorized.is_some() => Security::server(&args.shared, &live)?,
@@ -119,7 +118,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     // Before any output is touched: a port in use costs nothing then.
     let (ends, locals) = match (&listen, &held) {
         (Some(listen), _) => Ends::listen(&listen.own, "LISTEN", &mut driver)?,
-        (None, Some(held)) => (held.meet(args, &mut driver, &live)?, Vec::new()),
+        (None, Some(held)) => (held.meet(meeting, &mut driver, &live)?, Vec::new()),
         (None, None) => {
             let plans = named::unlimited(&args.via, &args.from, "the other end sends")?;
             (Ends::dial(plans, &mut driver, &live)?, Vec::new())
@@ -145,7 +144,8 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let permits = authorized.as_mut().map(senders::permits).or_else(|| held.as_ref().map(Held::permits));
     if let Some(held) = &mut held {
         let taken = to_stdout || common.json || args.figures.to_stdout();
-        held.print(args, listen.as_ref().map(|listen| &listen.own), taken, &live)?;
+        let listen = listen.as_ref().map(|listen| &listen.own);
+        held.print(meeting, listen, taken, ("sender", "braidcast send INPUT --to …"), &live)?;
     }
     let give_up = args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0);
     let log = args.log.as_deref().map(Log::create).transpose()?;
@@ -309,7 +309,7 @@ impl Session {
                 && held.has_ended()
             {
                 self.receiver.set_permits(now, held.permits());
-                self.live.warn("the ticket was revoked, or its last day is over: nobody is let in by it any more");
+                self.live.warn(ENDED);
             }
             if self.authorized.as_ref().is_some_and(Senders::has_changed) {
                 self.apply();

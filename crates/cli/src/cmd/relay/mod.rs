@@ -2,6 +2,7 @@
 
 mod clients;
 mod figures;
+mod threads;
 
 use super::common;
 use super::service::Service;
@@ -19,12 +20,20 @@ use braidcast_relay::{Admission, Relay, RelayOptions, RelayReport};
 use clients::Clients;
 use figures::{Figures, Page};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
+use threads::Threads;
 
 /// Interval at which the dates in the list of keys are checked.
 const LOOK: Duration = Duration::from_secs(60);
 /// Interval at which the metrics are updated.
 const EACH: Duration = Duration::from_secs(1);
+
+/// Threads unless --threads says otherwise, at most. More of them would wait for each other more than for packets.
+const THREADS: usize = 16;
+
+/// Packets gather for this long: half of a slice of a live stream.
+const GATHER: Duration = Duration::from_millis(2);
 
 /// A relay at work.
 struct Work {
@@ -32,6 +41,7 @@ struct Work {
     live: Live,
     service: Service,
     relay: Relay,
+    threads: Threads,
     clients: Option<Clients>,
     /// Rate of clients whose lines say none.
     max_rate: Option<u64>,
@@ -50,11 +60,16 @@ pub(super) fn run(args: &RelayArgs, common: &Common) -> Outcome {
         return Err(Failure::usage("--stats and --json cannot both go to stdout", "give it a file: --stats 1s,FILE"));
     }
     let mut driver = common::driver()?;
-    let mut locals = Vec::new();
+    driver.gather(GATHER);
+    let (mut locals, mut sockets) = (Vec::new(), Vec::new());
     for place in &args.listen.0 {
         let socket = driver.bind(&place.bind()).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
+        sockets.push(socket);
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
+    let cores = thread::available_parallelism().map_or(1, |it| it.get().min(THREADS));
+    let more = 1..args.threads.map_or(cores, usize::from);
+    let beside = more.map(|_| threads::driver_beside(&mut driver, &sockets, &args.listen)).collect::<Outcome<_>>()?;
     let page = args.metrics.map(|addr| figures::serve_at(addr, &live)).transpose()?;
     process::drop_privileges()?;
     let mut clients = args.authorized.as_deref().map(Clients::read).transpose()?;
@@ -67,6 +82,7 @@ pub(super) fn run(args: &RelayArgs, common: &Common) -> Outcome {
     }
     let options = RelayOptions { admission, members: args.members as usize };
     let relay = Relay::new(options, common::rng(None)?)?;
+    let threads = Threads::start(beside, &mut driver, &relay)?;
     let open = |it: &crate::args::values::Stats| {
         StatsFile::open(&it.target, "statistics", "--stats").map(|file| (file, it.each, Instant::ZERO + it.each))
     };
@@ -76,6 +92,7 @@ pub(super) fn run(args: &RelayArgs, common: &Common) -> Outcome {
         driver,
         live,
         relay,
+        threads,
         clients,
         max_rate: args.max_rate,
         look_at: Instant::ZERO + LOOK,
@@ -109,6 +126,7 @@ impl Work {
                     return Ok(());
                 }
                 Wake::Reload => self.reload(),
+                Wake::Called => self.threads.trouble()?,
                 _ => {}
             }
             let now = self.driver.now();

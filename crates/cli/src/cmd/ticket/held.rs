@@ -2,26 +2,78 @@
 
 use super::store::{Kept, path_of};
 use super::{is_over, print, reach};
-use crate::args::ReceiveArgs;
 use crate::args::values::{Listen, Place as At, Remote};
+use crate::args::via::Via;
+use crate::args::{MeetArgs, ReceiveArgs};
 use crate::cmd::ends::Ends;
 use crate::cmd::key::{identity, no_randomness};
+use crate::cmd::links::Links;
 use crate::cmd::named;
 use crate::cmd::security::Security;
 use crate::cmd::through::Through;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use braidcast_driver::{Driver, Interfaces};
+use braidcast_driver::{Carrier, Driver, Interfaces};
 use braidcast_relay::Place;
 use braidcast_secure::Fingerprint;
 use braidcast_secure::identity::Identity;
 use braidcast_session::Permit;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Addresses of this machine that a ticket names, at most.
 const MOST_ADDRESSES: usize = 8;
+
+/// Interval at which a ticket is looked at, which may have been revoked.
+pub(crate) const LOOK_AT_TICKET: Duration = Duration::from_secs(2);
+/// What is said once it has ended.
+pub(crate) const ENDED: &str = "the ticket was revoked, or its last day is over: nobody is let in by it any more";
+
+/// What flags say of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Meeting<'a> {
+    /// A name for one that lasts; an empty one for one that does not.
+    ticket: Option<&'a str>,
+    relays: &'a [Remote],
+    relay_key: Option<&'a Path>,
+    relay_only: bool,
+    via: &'a [Via],
+}
+
+impl<'a> Meeting<'a> {
+    /// Of a receiver. If it has a ticket and no relay, senders reach it at LISTEN.
+    pub(crate) fn of_receiver(args: &'a ReceiveArgs) -> Outcome<Self> {
+        let ReceiveArgs { ticket, relay, relay_key, relay_only, via, .. } = args;
+        let (ticket, relay_key) = (ticket.as_deref(), relay_key.as_deref());
+        Self { ticket, relays: relay, relay_key, relay_only: *relay_only, via }.checked(false)
+    }
+
+    /// Of a server, which calls over `via`.
+    pub(crate) fn of_server(args: &'a MeetArgs, via: &'a [Via]) -> Outcome<Self> {
+        let MeetArgs { ticket, relay, relay_key, relay_only } = args;
+        let (ticket, relay_key) = (ticket.as_deref(), relay_key.as_deref());
+        Self { ticket, relays: relay, relay_key, relay_only: *relay_only, via }.checked(true)
+    }
+
+    /// Refuses what has no effect without a relay. Clap does not: what `requires` a flag is let through beside another
+    /// one that excludes this flag, here LISTEN and --from. `ticket`: one has no effect either.
+    fn checked(self, ticket: bool) -> Outcome<Self> {
+        let flags = [
+            ("--ticket", ticket && self.ticket.is_some()),
+            ("--relay-key", self.relay_key.is_some()),
+            ("--relay-only", self.relay_only),
+        ];
+        match flags.into_iter().find(|(_, given)| *given && self.relays.is_empty()) {
+            Some((flag, _)) => Err(Failure::usage(
+                format!("{flag} is for --relay, and there is none"),
+                format!("give --relay HOST:PORT in place of an address, or leave out {flag}"),
+            )),
+            None => Ok(self),
+        }
+    }
+}
 
 /// A ticket, and who is let in by it.
 pub(crate) struct Held {
@@ -33,18 +85,18 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The one that `args` ask for, if any.
-    pub(crate) fn of(args: &ReceiveArgs) -> Outcome<Option<Self>> {
-        if args.ticket.is_none() && args.relay.is_empty() {
+    /// The one that is asked for, if any.
+    pub(crate) fn of(wanted: Meeting<'_>) -> Outcome<Option<Self>> {
+        if wanted.ticket.is_none() && wanted.relays.is_empty() {
             return Ok(None);
         }
-        if args.via.len() > 1 {
+        if wanted.via.len() > 1 {
             return Err(Failure::usage(
-                "with --relay one network is enough: each of the sender's paths comes through it",
+                "with --relay one network is enough: each of the other end's paths comes through it",
                 "give one --via",
             ));
         }
-        let path = match args.ticket.as_deref() {
+        let path = match wanted.ticket {
             None | Some("") => None,
             Some(name) => Some(path_of(name)?),
         };
@@ -72,34 +124,36 @@ impl Held {
     }
 
     /// Opens places at the relays.
-    pub(crate) fn meet(&self, args: &ReceiveArgs, driver: &mut Driver, live: &Live) -> Outcome<Ends> {
-        let plans = named::unlimited(&args.via, &args.relay, "the other end sends")?;
-        let key = args.relay_key.as_deref().map(|path| identity(path, live)).transpose()?;
+    pub(crate) fn meet(&self, wanted: Meeting<'_>, driver: &mut Driver, live: &Live) -> Outcome<Ends> {
+        let plans = named::unlimited(wanted.via, wanted.relays, "the other end sends")?;
+        let key = wanted.relay_key.map(|path| identity(path, live)).transpose()?;
         let paths = plans.iter().map(|plan| plan.name.clone()).collect();
-        Ends::meet(plans, Through::new(Place::Owner(self.kept.owner), key, args.relay_only, paths)?, true, driver, live)
+        let through = Through::new(Place::Owner(self.kept.owner), key, wanted.relay_only, paths)?;
+        Ok(Ends::meet(Links::open(plans, Carrier::Udp, driver, live)?, through, true, driver.now()))
     }
 
-    /// Prints the ticket: on stdout, or beside what else goes there.
+    /// Prints the ticket: on stdout, or beside what else goes there. `user`: what it is for, and the command there.
     pub(crate) fn print(
         &mut self,
-        args: &ReceiveArgs,
+        wanted: Meeting<'_>,
         listen: Option<&Listen>,
         stdout_is_taken: bool,
+        (user, command): (&str, &str),
         live: &Live,
     ) -> Outcome {
         let addresses = listen.map_or_else(|| Ok(Vec::new()), addresses)?;
         if let Some(path) = &self.path
-            && (self.kept.set_places(&args.relay, &addresses) || !path.exists())
+            && (self.kept.set_places(wanted.relays, &addresses) || !path.exists())
         {
             self.kept.write(path)?;
         }
-        let reached = args.relay.iter().map(|it| reach(it, true)).chain(addresses.iter().map(|it| reach(it, false)));
+        let reached = wanted.relays.iter().map(|it| reach(it, true)).chain(addresses.iter().map(|it| reach(it, false)));
         let line = self.kept.ticket(reached.collect()).text();
         if stdout_is_taken {
-            live.warn(format!("the ticket for the sender, a secret: {line}"));
+            live.warn(format!("the ticket for the {user}, a secret: {line}"));
             return Ok(());
         }
-        live.note("the ticket for the sender, a secret: braidcast send INPUT --to …");
+        live.note(format!("the ticket for the {user}, a secret: {command}"));
         print(&line)
     }
 

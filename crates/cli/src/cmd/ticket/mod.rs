@@ -4,7 +4,7 @@ mod held;
 mod store;
 mod used;
 
-pub(crate) use held::Held;
+pub(crate) use held::{ENDED, Held, LOOK_AT_TICKET, Meeting};
 pub(crate) use store::{list, revoke, show};
 pub(crate) use used::Towards;
 

@@ -7,13 +7,15 @@ use crate::args::values::{self, Remote};
 use crate::args::via::Via;
 use crate::cmd::ends::Ends;
 use crate::cmd::key::no_randomness;
+use crate::cmd::links::Links;
 use crate::cmd::named;
 use crate::cmd::paths::Plan;
 use crate::cmd::security::Security;
 use crate::cmd::through::Through;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use braidcast_driver::Driver;
+use braidcast_core::Instant;
+use braidcast_driver::{Carrier, Driver};
 use braidcast_relay::{Place, Ticket};
 use braidcast_secure::identity::Identity;
 use braidcast_secure::{Fingerprint, Secret};
@@ -93,6 +95,12 @@ impl Towards {
         Ok(plans)
     }
 
+    /// The same where this end cannot hold back what it sends by path. `why`: in words.
+    pub(crate) fn unlimited_plans(&self, via: &[Via], why: &str) -> Outcome<Vec<Plan>> {
+        named::refuse_limits(via, why)?;
+        self.plans(via)
+    }
+
     /// How what goes there is protected.
     pub(crate) fn security(&self, args: &SharedArgs, live: &Live) -> Outcome<Security> {
         let ticket = match self {
@@ -119,9 +127,27 @@ impl Towards {
 
     /// Opens a socket for each path.
     pub(crate) fn dial(&self, plans: Vec<Plan>, relay_only: bool, driver: &mut Driver, live: &Live) -> Outcome<Ends> {
+        let links = Links::open(plans.clone(), Carrier::Udp, driver, live)?;
+        self.by(links, &plans, relay_only, driver.now())
+    }
+
+    /// The same for measurements, which do not wait for networks: at least one path can be used.
+    pub(crate) fn dial_now(
+        &self,
+        plans: Vec<Plan>,
+        relay_only: bool,
+        driver: &mut Driver,
+        live: &Live,
+    ) -> Outcome<Ends> {
+        let links = Links::open_now(plans.clone(), Carrier::Udp, driver, live)?;
+        self.by(links, &plans, relay_only, driver.now())
+    }
+
+    /// Has those sockets that lead to relays ask for places there.
+    fn by(&self, links: Links, plans: &[Plan], relay_only: bool, now: Instant) -> Outcome<Ends> {
         let ticket = match self {
             Self::Ticket(ticket) if !relay_only || ticket.reached.iter().all(|it| it.is_relay) => ticket,
-            Self::Remotes(_) if !relay_only => return Ends::dial(plans, driver, live),
+            Self::Remotes(_) if !relay_only => return Ok(Ends::over(links)),
             _ => {
                 return Err(Failure::usage(
                     "--relay-only needs a ticket by a relay, and this --to leads straight to the receiver",
@@ -133,7 +159,7 @@ impl Towards {
         let paths: BTreeSet<String> =
             plans.iter().filter(|plan| relays.contains(&plan.to)).map(|plan| plan.name.clone()).collect();
         let through = Through::new(Place::Guest(ticket.circuit), None, relay_only, paths)?;
-        Ends::meet(plans, through, false, driver, live)
+        Ok(Ends::meet(links, through, false, now))
     }
 }
 

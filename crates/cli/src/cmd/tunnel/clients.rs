@@ -74,6 +74,7 @@ impl Work {
 
     /// Whose last day is over has to go.
     pub(super) fn look_at_days(&mut self) {
+        self.look_at_ticket();
         let now = self.driver.now();
         if self.look_at > now || self.clients.is_none() {
             return;

@@ -3,18 +3,20 @@
 mod clients;
 mod figures;
 mod options;
+mod relays;
 mod report;
 
+use super::common;
 use super::dccp::PORT_IN_UDP;
-use super::links::Links;
+use super::ends::Ends;
 use super::probe::Probe;
 use super::rates::{Rates, Told};
 use super::resolve::resolve;
 use super::security::Security;
+use super::ticket::{Held, Meeting, Towards};
 use super::watch::{Carried, Watch};
-use super::{common, named};
 use crate::args::dccp;
-use crate::args::values::{Entrance, Exit, Listen, Over, Remote};
+use crate::args::values::{Entrance, Exit, Listen, Over};
 use crate::args::via::Via;
 use crate::args::{Common, TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 use crate::failure::{Failure, Outcome};
@@ -24,13 +26,14 @@ use crate::out::units;
 use crate::process;
 use braidcast_core::{Dials, Instant, Machine, NotJoined, Route, SocketId};
 use braidcast_dccp::{Options, Wanted};
-use braidcast_driver::{Bind, Carrier, Driver, LinkChange, SocketPool, Wake};
+use braidcast_driver::{Bind, Driver, SocketPool, Wake};
 use braidcast_session::tunnel::{Farewell, LinkId, SctpOptions, Settings, Tunnel, TunnelEvent};
 use clients::Clients;
 use figures::Meter;
 use options::{check_deadlines, options, with_deadline};
 use report::{LinkLine, Sight};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -63,8 +66,12 @@ struct Work {
     clients: Option<Clients>,
     /// When a line of it may have come to its last day.
     look_at: Instant,
-    /// The path, or paths, of the end that calls.
-    links: Option<Links>,
+    /// The path, or paths, of the end that calls, or places at relays.
+    ends: Option<Ends>,
+    /// The ticket of a server at a relay.
+    held: Option<Held>,
+    /// Sockets at relays by which clients come.
+    served: BTreeSet<SocketId>,
     /// There was a path.
     dialed: bool,
     /// Sockets towards applications.
@@ -119,13 +126,17 @@ impl Side {
 
 pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
     match &args.command {
-        TunnelCommand::Server(TunnelServerArgs { at, from, via, ends, authorized }) => match at {
-            Some(at) => wait(Side::Server, at, ends, authorized.as_deref(), common),
-            None => call(Side::Server, from, via, ends, common),
-        },
-        TunnelCommand::Client(TunnelClientArgs { to, at, via, ends }) => match at {
+        TunnelCommand::Server(TunnelServerArgs { at, from, via, meet, ends, authorized }) => {
+            let meeting = Meeting::of_server(meet, via)?;
+            match (at, Held::of(meeting)?) {
+                (_, Some(held)) => relays::meet_clients(held, meeting, ends, common),
+                (Some(at), None) => wait(Side::Server, at, ends, authorized.as_deref(), common),
+                (None, None) => call(Side::Server, &Towards::Remotes(from.clone()), (via, false), ends, common),
+            }
+        }
+        TunnelCommand::Client(TunnelClientArgs { to, at, via, relay_only, ends }) => match at {
             Some(at) => wait(Side::Client, at, ends, None, common),
-            None => call(Side::Client, to, via, ends, common),
+            None => call(Side::Client, &Towards::of(to)?, (via, *relay_only), ends, common),
         },
     }
 }
@@ -136,7 +147,7 @@ fn wait(side: Side, at: &Listen, ends: &TunnelEndArgs, authorized: Option<&Path>
     options.ccids = ends.ccid.unwrap_or_else(dccp::congestion_by_default).preferred().ccids;
     // More than clients at once, so that each newcomer gets in, and who was silent longest goes.
     options.max_connections = 2 * Settings::default().clients;
-    let mut work = Work::new(side, ends, options, None, common)?;
+    let mut work = Work::new(side, ends, options, |live| Security::server(&ends.shared, live), common)?;
     if let Some(path) = authorized {
         work.clients = Some(Clients::read(path, work.security.is_certified())?);
         work.admit_clients()?;
@@ -156,8 +167,17 @@ fn wait(side: Side, at: &Listen, ends: &TunnelEndArgs, authorized: Option<&Path>
 }
 
 /// The end that dials.
-fn call(side: Side, to: &[Remote], via: &[Via], ends: &TunnelEndArgs, common: &Common) -> Outcome {
-    let plans = named::unlimited(via, to, "a tunnel has no limit by path")?;
+fn call(
+    side: Side,
+    towards: &Towards,
+    (via, relay_only): (&[Via], bool),
+    ends: &TunnelEndArgs,
+    common: &Common,
+) -> Outcome {
+    if matches!(towards, Towards::Ticket(_)) {
+        relays::refuse_dccp(ends)?;
+    }
+    let plans = towards.unlimited_plans(via, "a tunnel has no limit by path")?;
     if ends.over == Over::Dccp && plans.len() > 1 {
         let flag = if side == Side::Client { "--to" } else { "--from" };
         return Err(Failure::usage(
@@ -165,17 +185,16 @@ fn call(side: Side, to: &[Remote], via: &[Via], ends: &TunnelEndArgs, common: &C
             format!("give --over sctp at both ends, or one {flag} and one --via"),
         ));
     }
-    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
-    let mut work = Work::new(side, ends, options(ends, false)?, Some(&names), common)?;
+    let mut work = Work::new(side, ends, options(ends, false)?, |live| towards.security(&ends.shared, live), common)?;
     work.open_entrances(ends)?;
-    let mut links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
+    let mut dialed = towards.dial(plans, relay_only, &mut work.driver, &work.live)?;
     if ends.over == Over::Dccp {
-        links.try_one_by_one();
+        dialed.try_one_by_one();
     }
-    let routes = links.routes();
+    let routes = dialed.routes();
     let what = if side == Side::Client { "connecting to" } else { "calling" };
-    work.live.note(format!("{what} {}", names.join(", ")));
-    work.links = Some(links);
+    work.live.note(format!("{what} {}", towards.names().join(", ")));
+    work.ends = Some(dialed);
     let (now, port) = (work.driver.now(), work.port());
     for route in routes {
         let Work { tunnel, over, dialed, .. } = &mut work;
@@ -187,12 +206,11 @@ fn call(side: Side, to: &[Remote], via: &[Via], ends: &TunnelEndArgs, common: &C
 }
 
 impl Work {
-    /// With `names` it calls who is called so.
     fn new(
         side: Side,
         args: &TunnelEndArgs,
         options: Options,
-        names: Option<&[String]>,
+        security: impl FnOnce(&Live) -> Outcome<Security>,
         common: &Common,
     ) -> Outcome<Self> {
         let mut driver = common::driver()?;
@@ -221,10 +239,7 @@ impl Work {
         let exit = |Exit { to, class }: &Exit| Ok((resolve(to, |_| true)?, with_deadline(args, to.port, *class)));
         let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
         let rng = common::rng(None)?;
-        let security = match names {
-            None => Security::server(&args.shared, &live)?,
-            Some(names) => Security::client(&args.shared, names, &live)?,
-        };
+        let security = security(&live)?;
         let tunnel = match args.over {
             Over::Dccp => {
                 let options = Options { security: security.options.clone(), ..options };
@@ -250,7 +265,9 @@ impl Work {
             meters: Default::default(),
             clients: None,
             look_at: Instant::ZERO,
-            links: None,
+            ends: None,
+            held: None,
+            served: BTreeSet::new(),
             dialed: false,
             pool: SocketPool::default(),
             said: None,
@@ -273,7 +290,7 @@ impl Work {
 
     /// What a path is called.
     fn path(&self, route: Route) -> String {
-        self.links.as_ref().map_or_else(|| route.remote.to_string(), |links| links.name(route.socket).to_owned())
+        self.ends.as_ref().map_or_else(|| route.remote.to_string(), |ends| ends.path_label(route))
     }
 
     /// The address of a socket.
@@ -298,11 +315,15 @@ impl Work {
     fn run(mut self, common: &Common) -> Outcome {
         while self.end.is_none_or(|end| self.driver.now() < end && !self.tunnel.is_closed()) {
             self.look_at_days();
-            let look = self.clients.is_some().then_some(self.look_at);
-            let tries = self.links.as_ref().and_then(Links::next);
+            let look = (self.clients.is_some() || self.held.is_some()).then_some(self.look_at);
+            let tries = self.ends.as_ref().and_then(Ends::next);
             let until = [self.live.next(), self.watch.next(), self.rates.next(), self.end, look, tries];
             let until = until.into_iter().flatten().min();
-            let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
+            let wake = match &mut self.ends {
+                Some(ends) => ends.drive(&mut self.driver, &mut self.tunnel, until),
+                None => self.driver.drive(&mut self.tunnel, until),
+            };
+            let wake = wake.map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
             self.rates.check(&self.live);
@@ -310,13 +331,13 @@ impl Work {
             while let Some(event) = self.tunnel.poll_event() {
                 self.take(event);
             }
-            self.tend_links()?;
+            self.tend_ends()?;
             match wake {
                 Wake::Interrupt => {
                     self.end = Some(now + FAREWELL);
                     self.tunnel.close(now);
                 }
-                Wake::Interfaces(_) => self.refresh_links()?,
+                Wake::Interfaces(_) => self.refresh_ends()?,
                 Wake::Reload => self.reload(),
                 _ => {}
             }
@@ -326,17 +347,18 @@ impl Work {
         }
         // The last packets leave: the other end waits for them.
         let now = self.driver.now();
-        self.driver.drive(&mut self.tunnel, Some(now)).map_err(|e| common::broken(&e))?;
+        match &mut self.ends {
+            Some(ends) => ends.say_goodbye(&mut self.driver, &mut self.tunnel),
+            None => self.driver.drive(&mut self.tunnel, Some(now)).map(|_| ()).map_err(|e| common::broken(&e))?,
+        }
         self.watch.finish(&self.live);
         self.rates.finish(&self.live);
         self.finish(common)
     }
 
     fn tell_figures(&mut self, now: Instant) {
-        let Self { watch, meters, sight, tunnel, links, .. } = self;
-        let name = |route: Route| {
-            links.as_ref().map_or_else(|| route.remote.to_string(), |links| links.name(route.socket).to_owned())
-        };
+        let Self { watch, meters, sight, tunnel, ends, .. } = self;
+        let name = |route: Route| ends.as_ref().map_or_else(|| route.remote.to_string(), |ends| ends.path_label(route));
         watch.tell(now, |stats| meters[usize::from(stats)].take(now, *sight, tunnel, name));
     }
 
@@ -372,7 +394,7 @@ impl Work {
             }
             TunnelEvent::Disconnected(link, reason) => {
                 let now = self.driver.now();
-                self.links.iter_mut().for_each(|links| links.all_down(now));
+                self.ends.iter_mut().for_each(|ends| ends.all_down(now));
                 self.say_disconnected(link, reason);
             }
             TunnelEvent::WantSocket(link, flow, target) => match self.pool.take(&mut self.driver, target) {
@@ -417,11 +439,11 @@ impl Work {
                 self.is_up(route);
             }
             TunnelEvent::Path(_, route, false) => {
-                let others = self.links.as_ref().is_some_and(|links| links.routes().len() > 1);
+                let others = self.ends.as_ref().is_some_and(|ends| ends.routes().len() > 1);
                 let how = if others { "going on without it" } else { "going on trying" };
                 self.live.warn(format!("{} does not answer; {how}", self.path(route)));
                 let now = self.driver.now();
-                self.links.iter_mut().for_each(|links| links.down(now, route));
+                self.ends.iter_mut().for_each(|ends| ends.down(now, route));
             }
             TunnelEvent::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
             TunnelEvent::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
@@ -449,7 +471,7 @@ impl Work {
                 format!(" (does `braidcast {other} --over {}` run there, and does UDP reach it?)", self.over)
             }
         };
-        match (&self.links, self.end) {
+        match (self.ends.as_ref().filter(|ends| !ends.is_called()), self.end) {
             (_, Some(_)) => {}
             (None, None) => self.live.note(format!("{peer} has gone: {reason}")),
             (Some(_), None) if same => {}
@@ -458,34 +480,27 @@ impl Work {
         self.said = Some(reason);
     }
 
-    fn refresh_links(&mut self) -> Outcome {
-        let Some(links) = &mut self.links else { return Ok(()) };
-        let changes = links.refresh(&mut self.driver)?;
-        self.apply(changes);
-        Ok(())
+    fn refresh_ends(&mut self) -> Outcome {
+        let port = self.port();
+        let Self { ends: Some(ends), driver, live, tunnel, over, dialed, .. } = self else { return Ok(()) };
+        ends.refresh(driver, live, &mut Dialling { tunnel, over: *over, dialed, port })?;
+        self.serve_at_relays()
     }
 
-    /// Tries the next addresses of the other end.
-    fn tend_links(&mut self) -> Outcome {
-        let Some(links) = &mut self.links else { return Ok(()) };
-        links.tell_troubles(&self.driver, &self.live);
-        let changes = links.tend(&mut self.driver);
-        self.apply(changes);
-        Ok(())
+    /// Tries the next addresses of the other end, and takes what relays say.
+    fn tend_ends(&mut self) -> Outcome {
+        let port = self.port();
+        let Self { ends: Some(ends), driver, live, tunnel, over, dialed, .. } = self else { return Ok(()) };
+        ends.tell_troubles(driver, live);
+        ends.tend(driver, live, &mut Dialling { tunnel, over: *over, dialed, port })?;
+        self.serve_at_relays()
     }
 
     /// The other end answers over `route`.
     fn is_up(&mut self, route: Route) {
-        let Some(links) = &mut self.links else { return };
-        let changes = links.up(route);
-        self.apply(changes);
-    }
-
-    /// Paths join and leave.
-    fn apply(&mut self, changes: Vec<LinkChange>) {
         let port = self.port();
-        let Self { links: Some(links), driver, live, tunnel, over, dialed, .. } = self else { return };
-        links.carry_out(changes, driver, live, &mut Dialling { tunnel, over: *over, dialed, port });
+        let Self { ends: Some(ends), driver, live, tunnel, over, dialed, .. } = self else { return };
+        ends.up(route, driver, live, &mut Dialling { tunnel, over: *over, dialed, port });
     }
 
     fn show(&mut self, now: Instant) {
@@ -498,7 +513,8 @@ impl Work {
         }
         let flows = self.sight.flows(now, &self.tunnel, true, self.live.style());
         let headline = "Ctrl-C ends. Figures of flows are of the last seconds.";
-        let alone = self.links.is_some() && self.tunnel.links().all(|(_, link)| !link.connected);
+        let alone = self.ends.as_ref().is_some_and(|ends| !ends.is_called())
+            && self.tunnel.links().all(|(_, link)| !link.connected);
         let line = match alone {
             true => format!("not connected: no `braidcast {} --over {}` answers", self.side.other(), self.over),
             false => self.sight.line(now, &self.tunnel),
