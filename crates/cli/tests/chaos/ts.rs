@@ -170,7 +170,7 @@ impl Sink {
         let (serial, made) = (number(PACKET - TRAILER), Duration::from_micros(number(PACKET - SEPTETS)));
         let fill = filler(serial);
         if u64::from(packet[3] & 0xf) != serial % 16 || (HEADERS..PACKET - TRAILER).any(|at| packet[at] != fill(at)) {
-            return Err(format!("at {now:?} packet {serial} is not what was sent"));
+            return Err(format!("at {now:?} packet {serial} is not what was sent: {packet:02x?}"));
         }
         match self.last {
             Some((last, _)) if serial <= last && !self.anew => {
