@@ -2,10 +2,10 @@
 
 use crate::cookie::Cookies;
 use crate::members::{Member, Members, NotTaken, Payer};
-use crate::rate::{Bucket, Quota, Used};
+use crate::rate::{Quota, Used, at_rate};
 use crate::wire::{Header, Leg, Observed, Proof, Reason, Registration, Side, Tag, signed};
 use crate::{members, wire::Control};
-use braidcast_core::{Instant, Misuse, Rng, Route};
+use braidcast_core::{Allowance, Instant, Misuse, Rng, Route};
 use core::time::Duration;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A member that has not been heard for this long is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Signatures that are checked in a second: each takes some 50 µs.
-const SIGNATURES: u32 = 1000;
+const SIGNATURES: u64 = 1000;
 /// A quota with fewer bytes left is used up: no packet of a stream fits.
 const LEAST_LEFT: u64 = 1500;
 /// Of how many of the other side a member is told where they are.
@@ -85,7 +85,7 @@ struct Counts {
 #[derive(Debug)]
 struct Account {
     counts: Counts,
-    bucket: Option<Bucket>,
+    rate: Option<Allowance>,
     used: Option<Used>,
 }
 
@@ -150,8 +150,7 @@ pub(crate) struct Books {
     pub(crate) members: Members,
     accounts: BTreeMap<Payer, Account>,
     pub(crate) totals: RelayReport,
-    /// Signatures checked since the second that began then.
-    signatures: (Instant, u32),
+    signatures: Allowance,
     pub(crate) now: Instant,
 }
 
@@ -166,13 +165,13 @@ impl Books {
             members,
             accounts: BTreeMap::new(),
             totals: RelayReport::default(),
-            signatures: (Instant::ZERO, 0),
+            signatures: Allowance::by_time(SIGNATURES, SIGNATURES),
             now: Instant::ZERO,
         })
     }
 
     /// Others may open circuits from now on. Those of clients that may not any more are closed.
-    pub(crate) fn set_admission(&mut self, now: Instant, admission: Admission) {
+    pub(crate) fn set_admission(&mut self, admission: Admission) {
         self.options.admission = admission;
         let names: Option<Vec<String>> = match &self.options.admission {
             Admission::Open(_) => None,
@@ -184,15 +183,12 @@ impl Books {
             _ => false,
         };
         self.members.retain(Instant::ZERO, may_stay);
-        let rates: BTreeMap<Payer, Option<Bucket>> = self
-            .accounts
-            .keys()
-            .map(|payer| (payer.clone(), self.rate_of(payer).map(|rate| Bucket::new(now, rate))))
-            .collect();
-        for (payer, bucket) in rates {
+        let rates: BTreeMap<Payer, Option<Allowance>> =
+            self.accounts.keys().map(|payer| (payer.clone(), self.rate_of(payer).map(at_rate))).collect();
+        for (payer, rate) in rates {
             let quota = self.rights_of(&payer).and_then(|rights| rights.quota);
             if let Some(account) = self.accounts.get_mut(&payer) {
-                account.bucket = bucket;
+                account.rate = rate;
                 account.used = quota.map(|quota| account.used.map_or(Used::none(quota), |used| used.of(quota)));
             }
         }
@@ -251,7 +247,7 @@ impl Books {
         let (route, tag) = (to.route, to.tag);
         let account = self.members.pair(circuit).and_then(|pair| self.accounts.get_mut(&pair.payer));
         if let Some(account) = account {
-            if account.bucket.as_mut().is_some_and(|bucket| !bucket.take(now, len)) {
+            if account.rate.as_mut().is_some_and(|rate| !rate.take(now, len as u64)) {
                 account.counts.over_rate += 1;
                 return Pass::Dropped;
             }
@@ -299,7 +295,7 @@ impl Books {
                 before.filter(|it| matches!(it, Payer::Host(_))).unwrap_or(payer)
             }
         };
-        self.open_account(now, &payer)?;
+        self.open_account(&payer)?;
         if self.accounts.get(&payer).and_then(|it| it.used).is_some_and(|used| used.left(now) < LEAST_LEFT) {
             return Err(Reason::OverQuota);
         }
@@ -318,11 +314,7 @@ impl Books {
             Admission::Listed(list, keys) => {
                 let proof = it.proof.as_ref().ok_or(Reason::NotAuthorized)?;
                 let rights = list.get(&keys.fingerprint(&proof.public)).ok_or(Reason::NotAuthorized)?;
-                if now.since(self.signatures.0) >= Duration::from_secs(1) {
-                    self.signatures = (now, 0);
-                }
-                self.signatures.1 += 1;
-                if self.signatures.1 > SIGNATURES {
+                if !self.signatures.take(now, 1) {
                     return Err(Reason::Full);
                 }
                 if !keys.is_signed(proof, message) {
@@ -339,7 +331,7 @@ impl Books {
         Ok(payer)
     }
 
-    fn open_account(&mut self, now: Instant, payer: &Payer) -> Result<(), Reason> {
+    fn open_account(&mut self, payer: &Payer) -> Result<(), Reason> {
         if self.accounts.contains_key(payer) {
             return Ok(());
         }
@@ -350,9 +342,9 @@ impl Books {
                 return Err(Reason::Full);
             }
         }
-        let bucket = self.rate_of(payer).map(|rate| Bucket::new(now, rate));
+        let rate = self.rate_of(payer).map(at_rate);
         let used = self.rights_of(payer).and_then(|rights| rights.quota).map(Used::none);
-        self.accounts.insert(payer.clone(), Account { counts: Counts::default(), bucket, used });
+        self.accounts.insert(payer.clone(), Account { counts: Counts::default(), rate, used });
         Ok(())
     }
 

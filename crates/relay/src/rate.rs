@@ -1,6 +1,6 @@
 //! What a client may send in a second, and in a day.
 
-use braidcast_core::Instant;
+use braidcast_core::{Allowance, Instant};
 use core::time::Duration;
 
 /// Bytes that a client's circuits may carry in a time.
@@ -55,39 +55,10 @@ const BURST: u64 = 4;
 /// At least so many bytes may: a frame.
 const LEAST_BURST: u64 = 64 << 10;
 
-/// A token bucket.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
-    bytes_per_second: u64,
-    /// Bytes times 10⁹, so that nothing is lost between two packets.
-    room: u128,
-    at: Instant,
-}
-
-impl Bucket {
-    /// Full, for `bits_per_second`.
-    pub(crate) fn new(now: Instant, bits_per_second: u64) -> Self {
-        let mut it = Self { bytes_per_second: bits_per_second / 8, room: 0, at: now };
-        it.room = it.most();
-        it
-    }
-
-    fn most(&self) -> u128 {
-        u128::from((self.bytes_per_second / BURST).max(LEAST_BURST)) * 1_000_000_000
-    }
-
-    /// Returns `true` if `bytes` may pass now, and takes them off.
-    pub(crate) fn take(&mut self, now: Instant, bytes: usize) -> bool {
-        let gained = u128::from(self.bytes_per_second) * now.since(self.at).as_nanos();
-        self.at = self.at.max(now);
-        self.room = (self.room + gained).min(self.most());
-        let needed = bytes as u128 * 1_000_000_000;
-        let may = self.room >= needed;
-        if may {
-            self.room -= needed;
-        }
-        may
-    }
+/// What may pass at `bits_per_second`, and at once.
+pub(crate) fn at_rate(bits_per_second: u64) -> Allowance {
+    let bytes_per_second = bits_per_second / 8;
+    Allowance::by_time(bytes_per_second, (bytes_per_second / BURST).max(LEAST_BURST))
 }
 
 #[cfg(test)]
@@ -109,7 +80,7 @@ mod tests {
 
     #[test]
     fn over_a_long_time_no_more_passes_than_the_rate_and_one_burst() {
-        let mut bucket = Bucket::new(Instant::ZERO, 8_000_000);
+        let mut bucket = at_rate(8_000_000);
         let mut passed = 0;
         for micros in (0..10_000_000).step_by(500) {
             if bucket.take(Instant::from_micros(micros), 1000) {

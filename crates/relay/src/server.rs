@@ -99,8 +99,8 @@ impl Relay {
     }
 
     /// Others may open circuits from now on. Those of clients that may not any more are closed.
-    pub fn set_admission(&mut self, now: Instant, admission: Admission) {
-        self.books().set_admission(now, admission);
+    pub fn set_admission(&mut self, admission: Admission) {
+        self.books().set_admission(admission);
     }
 
     /// What it did so far, all threads together. Quotas are as they were at the last packet or timer.
@@ -127,6 +127,8 @@ impl Relay {
                 if bytes.len() <= datagram.payload.len() {
                     self.heard = Heard::Stranger;
                     self.out.push(Waiting { route: datagram.route, ecn: Ecn::NotEct, bytes });
+                } else {
+                    self.out.keep(bytes);
                 }
             }
         }

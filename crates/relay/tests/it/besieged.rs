@@ -142,7 +142,7 @@ fn of_a_relay_on_two_threads_either_takes_what_comes_and_all_of_it_is_counted_on
     assert_eq!(client.packets + client.over_rate, 800);
     assert_eq!((client.bytes, client.bytes / 250_000), (client.packets * 1000, 1), "one rate for both");
     let [first, second] = &mut threads;
-    second.set_admission(now, Admission::Listed(BTreeMap::new(), Arc::new(Plain)));
+    second.set_admission(Admission::Listed(BTreeMap::new(), Arc::new(Plain)));
     assert_eq!(first.report().members, 0);
 }
 
@@ -206,7 +206,7 @@ fn a_list_lets_in_who_signs_and_closes_what_is_taken_off_it() {
     tag(open(&mut it, 2, Some(1), true));
     refused(open(&mut it, 3, Some(1), true), Reason::Full);
     assert_eq!(it.report().clients[0].name, "studio");
-    it.set_admission(now, Admission::Listed(BTreeMap::new(), Arc::new(Plain)));
+    it.set_admission(Admission::Listed(BTreeMap::new(), Arc::new(Plain)));
     assert_eq!((it.report().members, it.report().circuits), (0, 0));
 }
 
@@ -245,7 +245,7 @@ fn a_quota_ends_what_a_client_may_send_until_its_time_is_over() {
     assert!(matches!(open(&mut it, at(20)), Control::Refused { reason: Reason::OverQuota, .. }), "who asks hears why");
     tag(open(&mut it, at(21)));
     assert_eq!(passes(&mut it, at(22)), 100, "it is whole again");
-    it.set_admission(at(23), list(110_880));
+    it.set_admission(list(110_880));
     assert_eq!(passes(&mut it, at(24)), 10, "what was used stays used");
 }
 

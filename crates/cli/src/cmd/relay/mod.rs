@@ -143,7 +143,7 @@ impl Work {
 
     fn admit(&mut self) {
         if let Some(clients) = &mut self.clients {
-            self.relay.set_admission(self.driver.now(), clients.admission(self.max_rate));
+            self.relay.set_admission(clients.admission(self.max_rate));
         }
     }
 
