@@ -343,7 +343,7 @@ impl Source {
         let pipe = matches!(self.reader, Reader::Pipe(_) | Reader::Slow(_));
         if let (Play::AsItComes(throttle), true, Format::Ts) = (&mut self.play, pipe, stats.format) {
             // What made it known goes as it came.
-            throttle.insert(Throttle::new(stats.packet_bytes)).take(now, &self.buf[..len], |_| {});
+            *throttle = Some(Throttle::behind(now, &self.buf[..len], stats.packet_bytes));
         }
     }
 
@@ -465,5 +465,38 @@ impl Source {
     /// What the input consisted of.
     pub(super) fn stats(&self) -> InputStats {
         self.units.stats()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, Write};
+    use std::os::fd::OwnedFd;
+
+    #[test]
+    fn what_waited_in_a_pipe_to_be_read_comes_out_once_and_whole() {
+        // More than is read at once, and more than a throttle lets go ahead of its clock.
+        let clip = include_bytes!("../../../../media/tests/clips/h264.ts");
+        let (from, mut to) = io::pipe().unwrap();
+        to.write_all(clip).unwrap();
+        drop(to);
+        let mut driver = Driver::new().unwrap();
+        let pipe = File::from(OwnedFd::from(from));
+        let mut source =
+            Source::live("a pipe".into(), pipe, &mut driver, Duration::from_secs(1), Duration::ZERO).unwrap();
+        let (mut packets, mut now) = (Vec::new(), Instant::ZERO);
+        while !source.ended() && now < Instant::from_millis(20_000) {
+            source.ready = true;
+            let hand_on = |unit: Unit| {
+                packets.extend(unit.packets().map(|(index, packet)| (index, packet.to_vec())));
+                None
+            };
+            source.pump(now, hand_on).unwrap();
+            now += Duration::from_millis(10);
+        }
+        packets.sort();
+        let bytes: Vec<u8> = packets.into_iter().flat_map(|(_, packet)| packet).collect();
+        assert_eq!((bytes.len(), bytes == clip), (clip.len(), true), "of {} bytes by {now:?}", clip.len());
     }
 }

@@ -73,6 +73,14 @@ impl Throttle {
         }
     }
 
+    /// A throttle of a stream whose first `bytes` came at `now`, and went.
+    pub(super) fn behind(now: Instant, bytes: &[u8], packet_bytes: usize) -> Self {
+        let mut new = Self::new(packet_bytes);
+        new.arrive(now);
+        new.read_clock(now, bytes);
+        new
+    }
+
     /// Takes `bytes`, which came at `now`, and hands on what of all may go.
     pub(super) fn take(&mut self, now: Instant, bytes: &[u8], mut hand_on: impl FnMut(&[u8])) {
         self.arrive(now);
@@ -205,6 +213,21 @@ mod tests {
         for (comes, goes) in through(2000, |at| at + if at % 400 < 40 { 60 } else { 0 }) {
             assert!(goes <= comes + 60, "{comes}: {goes}");
         }
+    }
+
+    #[test]
+    fn what_went_before_it_was_known_counts_but_goes_no_second_time() {
+        let (now, step) = (Instant::from_millis(60_000), Duration::from_millis(10));
+        // The last packet is cut: its rest comes later.
+        let mut bytes = stream(Duration::ZERO, step, 100);
+        let rest = bytes.split_off(bytes.len() - 100);
+        let mut throttle = Throttle::behind(now, &bytes, PACKET);
+        assert_eq!(throttle.next(), None);
+        let mut gone = Vec::new();
+        throttle.take(now, &rest, |piece| gone.extend_from_slice(piece));
+        assert_eq!((gone.len(), throttle.next()), (0, Some(now + step * 98 - AHEAD)));
+        throttle.release(now + step * 98 - AHEAD, |piece| gone.extend_from_slice(piece));
+        assert_eq!(gone, rest);
     }
 
     #[test]
