@@ -6,6 +6,7 @@
 mod counter;
 mod equation;
 mod faster_restart;
+mod growth;
 mod intervals;
 mod loss_history;
 mod receiver;
@@ -18,6 +19,7 @@ mod variant;
 
 pub use counter::WindowCounter;
 pub use equation::{loss_event_rate_for, throughput, throughput_with_rto};
+pub use growth::{least_feedback_delay, slow_start};
 pub use intervals::{LossInterval, mean_interval};
 pub use loss_history::{Arrival, LossHistory, Stamp};
 pub use receiver::{Feedback, Receiver};

@@ -30,6 +30,9 @@ pub struct Config {
     pub min_rate: Option<f64>,
     /// How coarse the driver's timers are (t_gran); default 10 ms.
     pub granularity: Duration,
+    /// What CCID4-N100 takes for the round trip in its initial rate (THESIS eq. 4.13); zero counts as 1 ms. Default
+    /// 100 ms.
+    pub nominal_rtt: Duration,
 }
 
 impl Default for Config {
@@ -45,6 +48,7 @@ impl Default for Config {
             max_rate: None,
             min_rate: None,
             granularity: Duration::from_millis(10),
+            nominal_rtt: Duration::from_millis(100),
         }
     }
 }
@@ -114,8 +118,6 @@ impl Sender {
     const NOMINAL_SIZE: f64 = 1460.0;
     /// Least time between TFRC-SP's packets (RFC 4828 §4.3).
     const MIN_INTERVAL: Duration = Duration::from_millis(10);
-    /// Nominal RTT of CCID4-N100 (THESIS eq. 4.13).
-    const NOMINAL_RTT: f64 = 0.1;
     /// Weight of a new packet in the mean size: long, as the mean is meant to cover several loss intervals (RFC 5348
     /// §4.1).
     const SIZE_WEIGHT: f64 = 1.0 / 32.0;
@@ -446,7 +448,10 @@ impl Sender {
         let s = self.s();
         match (self.config.variant, self.config.rules) {
             (Variant::Ccid4N, _) => 4380.0 / rtt * self.header_correction(),
-            (Variant::Ccid4N100, _) => 4380.0 / Self::NOMINAL_RTT * self.header_correction(),
+            (Variant::Ccid4N100, _) => {
+                let nominal = self.config.nominal_rtt.max(Duration::from_millis(1));
+                4380.0 / nominal.as_secs_f64() * self.header_correction()
+            }
             (_, Rules::Rfc3448) => s / rtt,
             (_, Rules::Rfc4342 | Rules::Rfc5348) => (4.0 * s).min((2.0 * s).max(4380.0)) / rtt,
         }

@@ -13,7 +13,7 @@ pub enum Variant {
     TfrcSp,
     /// TFRC-SP whose initial rate is that of 1460-byte packets too (THESIS §4.5.1, eq. 4.7).
     Ccid4N,
-    /// The same with a nominal RTT of 100 ms for the initial rate (THESIS §4.5.3, eq. 4.13).
+    /// The same with a nominal RTT for the initial rate, 100 ms unless told otherwise (THESIS §4.5.3, eq. 4.13).
     Ccid4N100,
 }
 
@@ -54,6 +54,8 @@ pub enum FeedbackRate {
     Times(u8),
     /// Once per 100 ms of round trip, as far as packets come that often (THESIS eq. 4.8).
     Dynamic,
+    /// The same with another RTT_ref than 100 ms; zero counts as 1 ms.
+    Each(Duration),
 }
 
 impl Default for FeedbackRate {
@@ -64,19 +66,19 @@ impl Default for FeedbackRate {
 
 impl FeedbackRate {
     /// RTT_ref of THESIS eq. 4.8.
-    const REFERENCE_RTT: f64 = 0.1;
+    const REFERENCE_RTT: Duration = Duration::from_millis(100);
 
     /// N_Fb of THESIS eq. 4.8: 1.0 or more, and at most 255.
     ///
     /// `recv_rate` in bytes per second and mean packet size `s` in bytes limit it to a packet for each report.
     pub fn per_rtt(self, rtt: Duration, recv_rate: f64, s: f64) -> f64 {
-        match self {
-            Self::Times(n) => f64::from(n.max(1)),
-            Self::Dynamic => {
-                let rtt = rtt.as_secs_f64();
-                (rtt / Self::REFERENCE_RTT).round().max(1.0).min(rtt * recv_rate / s.max(1.0)).clamp(1.0, 255.0)
-            }
-        }
+        let reference = match self {
+            Self::Times(n) => return f64::from(n.max(1)),
+            Self::Dynamic => Self::REFERENCE_RTT,
+            Self::Each(reference) => reference.max(Duration::from_millis(1)),
+        };
+        let (rtt, reference) = (rtt.as_secs_f64(), reference.as_secs_f64());
+        (rtt / reference).round().max(1.0).min(rtt * recv_rate / s.max(1.0)).clamp(1.0, 255.0)
     }
 }
 
@@ -106,7 +108,13 @@ impl FromStr for FeedbackRate {
         match name.parse() {
             Ok(n @ 1..) => Ok(Self::Times(n)),
             _ if name == "dynamic" => Ok(Self::Dynamic),
-            _ => Err(format!("'{name}' is not a number of reports per RTT; give 1 to 255, or 'dynamic'")),
+            _ => match name.strip_suffix("ms").map(str::parse) {
+                Some(Ok(ms @ 1..=10_000)) => Ok(Self::Each(Duration::from_millis(ms))),
+                _ => Err(format!(
+                    "'{name}' is not a number of reports per RTT; give 1 to 255, a time for one report of 1ms to 10000ms, or \
+                     'dynamic', which is 100ms"
+                )),
+            },
         }
     }
 }
@@ -116,6 +124,7 @@ impl fmt::Display for FeedbackRate {
         match self {
             Self::Times(n) => n.fmt(f),
             Self::Dynamic => f.write_str("dynamic"),
+            Self::Each(reference) => write!(f, "{}ms", reference.as_millis()),
         }
     }
 }
@@ -132,12 +141,18 @@ mod tests {
         for (name, it) in Rules::ALL {
             assert_eq!((name.parse(), it.to_string().as_str()), (Ok(it), name));
         }
-        for (name, it) in
-            [("1", FeedbackRate::Times(1)), ("7", FeedbackRate::Times(7)), ("dynamic", FeedbackRate::Dynamic)]
-        {
+        let each = FeedbackRate::Each(Duration::from_millis(250));
+        let rates = [
+            ("1", FeedbackRate::Times(1)),
+            ("7", FeedbackRate::Times(7)),
+            ("dynamic", FeedbackRate::Dynamic),
+            ("250ms", each),
+        ];
+        for (name, it) in rates {
             assert_eq!((name.parse(), it.to_string().as_str()), (Ok(it), name));
         }
         assert!("0".parse::<FeedbackRate>().is_err() && "256".parse::<FeedbackRate>().is_err());
+        assert!(["0ms", "10001ms", "-1ms", "1.5ms"].iter().all(|name| name.parse::<FeedbackRate>().is_err()));
         assert!("ccid9".parse::<Variant>().unwrap_err().to_string().contains("tfrc-sp"));
     }
 
@@ -148,5 +163,9 @@ mod tests {
         assert_eq!([n(40, 8000.0), n(100, 8000.0), n(600, 8000.0), n(1040, 8000.0)], [1.0, 1.0, 6.0, 10.0]);
         assert_eq!(n(1000, 480.0), 3.0, "no more reports than packets");
         assert_eq!(n(1000, 0.0), 1.0);
+        let each = |reference| {
+            FeedbackRate::Each(Duration::from_millis(reference)).per_rtt(Duration::from_millis(600), 8000.0, 160.0)
+        };
+        assert_eq!([each(0), each(50), each(100), each(200), each(2000)], [30.0, 12.0, 6.0, 3.0, 1.0]);
     }
 }

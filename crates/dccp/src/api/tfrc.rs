@@ -24,6 +24,8 @@ pub struct TfrcOptions {
     pub dup_acks: usize,
     /// How late timers may run out (t_gran). Default 10 ms.
     pub granularity: Duration,
+    /// The round trip from which CCID4-N100 takes its initial rate, 1 ms to 10 s. Default 100 ms (THESIS eq. 4.13).
+    pub nominal_rtt: Duration,
     /// A message that is found too late when its turn comes takes the turn with it, and nothing
     /// goes instead. Default false. So it was in Linux with SBPN: its CCID 3 had counted the packet
     /// before anybody looked at the expiry (SBPN §5.2.1.1).
@@ -44,6 +46,7 @@ impl Default for TfrcOptions {
             ask_loss_event_rate: true,
             dup_acks: 3,
             granularity: Duration::from_millis(10),
+            nominal_rtt: Duration::from_millis(100),
             discard_takes_turn: false,
             loss_event_divisor: 1,
         }
@@ -53,6 +56,11 @@ impl Default for TfrcOptions {
 impl TfrcOptions {
     pub(super) fn check(&self) -> Result<(), Misuse> {
         Misuse::unless_within("tfrc.dup_acks", self.dup_acks, 1..=3)?;
+        Misuse::unless_within(
+            "tfrc.nominal_rtt",
+            self.nominal_rtt,
+            Duration::from_millis(1)..=Duration::from_secs(10),
+        )?;
         Misuse::unless_within("tfrc.loss_event_divisor", self.loss_event_divisor, 1..=10)
     }
 }

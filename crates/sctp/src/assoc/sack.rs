@@ -67,7 +67,9 @@ impl Open {
             for (place, it) in paths.iter().enumerate().filter(|(_, it)| it.news.any()) {
                 self.path_acked(now, PathIndex::new(place), it, (arrived, alone, report.moved));
             }
-            self.paths.iter_mut().for_each(crate::path::Path::end_burst);
+            let after_retransmission =
+                self.options.papers.max_burst_after_retransmission && report.chunks.iter().any(|it| it.repeated);
+            self.paths.iter_mut().for_each(|path| path.end_burst(after_retransmission));
             self.scheduler.on_acknowledged();
             overdue.clear();
             self.report_missing(sack, report, (paths, alone), overdue);

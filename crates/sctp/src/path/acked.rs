@@ -316,8 +316,14 @@ impl Path {
         self.timers.start(Timer::Retransmission, now + self.rtt.rto());
     }
 
-    /// An acknowledgement came: the next burst may leave (Max.Burst).
-    pub(crate) const fn end_burst(&mut self) {
+    /// An acknowledgement came, `after_retransmission` of data that was sent again: the next burst may leave
+    /// (Max.Burst).
+    pub(crate) fn end_burst(&mut self, after_retransmission: bool) {
+        let rules = &self.options.papers;
+        if rules.max_burst_after_retransmission {
+            let was_long = rules.max_burst.is_some_and(|most| self.burst >= most);
+            self.burst_bounded = after_retransmission || self.burst_bounded && !was_long;
+        }
         self.burst = 0;
     }
 

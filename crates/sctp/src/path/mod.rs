@@ -131,6 +131,8 @@ pub(crate) struct Path {
     copied_order: Order,
     /// Packets with data since the last acknowledgement, for Max.Burst.
     burst: u32,
+    /// Max.Burst bounds them.
+    burst_bounded: bool,
     /// Share of the chunks that were lost of late; each one weighs 1/64.
     loss_rate: f32,
     /// How many were lost of late, and in what bursts.
@@ -217,6 +219,7 @@ impl Path {
             acked_order: Order::FIRST,
             copied_order: Order::FIRST,
             burst: 0,
+            burst_bounded: !options.papers.max_burst_after_retransmission,
             loss_rate: 0.0,
             losses: LossMeter::default(),
             policing: Policing::None,

@@ -234,7 +234,7 @@ impl Path {
     /// with `in_flight` bytes out.
     pub(crate) fn has_room(&self, in_flight: usize) -> bool {
         let in_burst = self.options.papers.max_burst.is_none_or(|most| self.burst < most || in_flight == 0);
-        self.occupied(in_flight) < self.cwnd() && in_burst
+        self.occupied(in_flight) < self.cwnd() && (in_burst || !self.burst_bounded)
     }
 
     /// Bytes that take room in the window: data in flight, and redundancy, but with no data out

@@ -291,3 +291,35 @@ fn bursts_are_limited_to_four_packets_an_acknowledgement() {
     assert_eq!(most(Some(4)), 4);
     assert!(most(None) >= 20);
 }
+
+/// ns-2.35's rule: bursts are as long as the window lets them, but for the one after a repair.
+#[test]
+fn the_burst_after_a_repair_is_limited_alone_if_that_is_asked() {
+    let bursts = |max_burst| {
+        let options = roomy().with(|it| {
+            (it.papers.max_burst, it.papers.max_burst_after_retransmission) = (max_burst, true);
+            it.congestion.initial_window = Some(20);
+        });
+        let mut pair = Pair::connected(&options, vec![duplex(100, 20)]);
+        pair.cut(0, true);
+        pair.client_send(&pattern(1400, 0), SendOptions::default());
+        pair.run(ms(1));
+        pair.cut(0, false);
+        let recording = pair.record();
+        let burst = |pair: &mut Pair| {
+            recording.clear();
+            (1..20).for_each(|n| pair.client_send(&pattern(1400, n), SendOptions::default()));
+            pair.run(ms(1));
+            recording.sent(&CLIENT).len()
+        };
+        let at_first = burst(&mut pair);
+        settle(&mut pair);
+        assert_eq!(stats(&mut pair).retransmissions, 1);
+        let after = burst(&mut pair);
+        settle(&mut pair);
+        [at_first, after]
+    };
+    let [free, limited] = [bursts(None), bursts(Some(4))];
+    assert!(free[0] > 10 && free[1] > 4, "{free:?}");
+    assert_eq!(limited, [free[0], 4]);
+}

@@ -120,6 +120,9 @@ fn ccid4_n_starts_at_the_rate_of_large_packets() {
     assert_eq!(first(Variant::TfrcSp), 4.0 * 160.0 / RTT, "eq. 4.3");
     assert_eq!(first(Variant::Ccid4N), 4380.0 / RTT * correction, "eq. 4.7");
     assert_eq!(first(Variant::Ccid4N100), 43_800.0 * correction, "eq. 4.13");
+    let nominal_rtt = Duration::from_millis(50);
+    let twice = voice(Config { variant: Variant::Ccid4N100, header_size: 36, nominal_rtt, ..Config::default() });
+    assert_eq!(twice.rates[0].1, 87_600.0 * correction, "half the nominal RTT");
     // So the codec's packets wait and are dropped after a silence with CCID4, and not with CCID4-N100.
     let dropped = |variant| {
         let net = voice(Config { variant, header_size: 36, ..Config::default() });

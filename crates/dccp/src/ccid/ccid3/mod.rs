@@ -45,6 +45,7 @@ impl Profile {
             segment_size: setup.packet_size,
             header_size: self.header_size,
             granularity: options.granularity,
+            nominal_rtt: options.nominal_rtt,
             ..Config::default()
         }
     }

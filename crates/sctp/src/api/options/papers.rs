@@ -30,6 +30,9 @@ pub struct PaperRules {
     /// §6.1 D, which recommends 4), 1 or more. Default `None`, as
     /// [`pacing`](crate::CongestionOptions::pacing) serves the same end.
     pub max_burst: Option<u32>,
+    /// `max_burst` bounds only what leaves after data that was sent again is acknowledged, as ns-2.35 has it: until a
+    /// burst was that long. Default false.
+    pub max_burst_after_retransmission: bool,
     /// Which acknowledgements measure a path's round trip. Default those that come back over it.
     pub rtt_samples: RttSamples,
     /// Offer NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what is acknowledged above a gap leaves
@@ -59,6 +62,7 @@ impl Default for PaperRules {
             initial_ssthresh: None,
             min_ssthresh: 4,
             max_burst: None,
+            max_burst_after_retransmission: false,
             rtt_samples: RttSamples::default(),
             nr_sack: false,
             buffer_split: BufferSplit::default(),
