@@ -152,6 +152,9 @@ pub struct Table {
     pub traced: usize,
     /// Farther off, for a reason that follows from numbers or an equation.
     pub arithmetic: usize,
+    /// Farther off, but no farther than the source's own values of one thing are apart.
+    #[serde(default)]
+    pub noise: usize,
     /// Farther off, and nobody found why.
     pub unknown: usize,
     /// Farther off, and no reason stands for that point and size.

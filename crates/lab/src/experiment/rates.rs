@@ -3,8 +3,11 @@
 use super::{Experiment, Measures, datagrams};
 use crate::host::{DccpHost, DccpSample, Host};
 use crate::plan::{Done, Plan, Run};
+use braidcast_cc::tfrc::{FeedbackRate, least_feedback_delay, slow_start};
 use braidcast_core::Instant;
+use braidcast_dccp::{Ccid, Options};
 use braidcast_sim::traffic::Traffic;
+use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rates",
@@ -36,7 +39,8 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         _ => {
             let rates =
                 flow.paths[0].iter().filter_map(|&link| run.point.links[link].there.rate.mean_bits_per_second());
-            greedy(sender, begin, rates.min().map_or(f64::INFINITY, |rate| rate as f64 / 8.0), &mut measures);
+            let capacity = rates.min().map_or(f64::INFINITY, |rate| rate as f64 / 8.0);
+            greedy(sender, begin, (capacity, reports(&flow.dccp)), &mut measures);
         }
     }
     datagrams::curves("", sender, &mut measures);
@@ -69,15 +73,32 @@ fn silenced(sender: &DccpHost, begin: Instant, silence: (Instant, Instant), want
     }
 }
 
-/// A source that always has something, over a link of `capacity` bytes per second. Slow start ends
-/// with the first loss that is reported; the sender has recovered when nine tenths of the link are
+/// How often the receiver of a connection with these options reports.
+fn reports(options: &Options) -> FeedbackRate {
+    let usual = if options.ccids.first() == Some(&Ccid::Four) {
+        options.tfrc.ccid4.feedback()
+    } else {
+        FeedbackRate::default()
+    };
+    options.tfrc.feedback.unwrap_or(usual)
+}
+
+/// A source that always has something, over a link of `capacity` bytes per second, and reports as often as `reports`
+/// says. Slow start ends with the first loss that is reported; the sender has recovered when nine tenths of the link are
 /// allowed again.
-fn greedy(sender: &DccpHost, begin: Instant, capacity: f64, measures: &mut Measures) {
+fn greedy(sender: &DccpHost, begin: Instant, (capacity, reports): (f64, FeedbackRate), measures: &mut Measures) {
     let lossless = |it: &&DccpSample| it.report.ccid.loss_event_rate.is_none_or(|p| p == 0.0);
     let (start, later) = sender.samples.split_at(sender.samples.iter().take_while(lossless).count());
     let Some(left) = later.first() else { return };
     measures.metric("slow start", "s", (left.at - begin).as_secs_f64());
-    measures.metric("rate in slow start", "kbit/s", start.iter().map(allowed).fold(0.0, f64::max) * 8e-3);
+    let reached = start.iter().map(allowed).fold(0.0, f64::max);
+    measures.metric("rate in slow start", "kbit/s", reached * 8e-3);
+    if let (Some(first), Some(rtt)) = (start.first(), start.iter().filter_map(|it| it.report.ccid.srtt).min()) {
+        let reports = reports.per_rtt(rtt, f64::INFINITY, 1.0);
+        let time = slow_start(allowed(first), reached, rtt, reports);
+        measures.metric("slow start by eq. 4.12", "s", time.as_secs_f64());
+        measures.metric("least feedback delay", "s", least_feedback_delay(rtt, reports, Duration::ZERO).as_secs_f64());
+    }
     let mut fallen = later.iter().skip_while(|it| allowed(it) >= 0.9 * capacity);
     let lowest =
         fallen.clone().take_while(|it| allowed(it) < 0.9 * capacity).map(allowed).fold(f64::INFINITY, f64::min);

@@ -66,6 +66,8 @@ pub(super) fn lost(receiver: &SctpReceiver) -> f64 {
 fn received(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
     let meter = &receiver.delivered.meter;
     measures.metric(format!("{prefix}throughput"), "kbit/s", receiver.throughput() / 1e3);
+    let share = 100.0 * receiver.return_traffic() / receiver.delivered.goodput().max(1.0);
+    measures.metric(format!("{prefix}return traffic"), "% of goodput", share);
     if let Some(delay) = meter.delay_mean() {
         measures.metric(format!("{prefix}delay"), "ms", delay.as_secs_f64() * 1e3);
         measures.metric(format!("{prefix}jitter"), "ms", meter.jitter_mean().as_secs_f64() * 1e3);

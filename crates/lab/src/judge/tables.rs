@@ -32,6 +32,7 @@ pub(crate) fn tables(
         match differences.iter().find(is_it).and_then(|it| it.found) {
             Some(Found::Traced) => table.traced += 1,
             Some(Found::Arithmetic) => table.arithmetic += 1,
+            Some(Found::Noise) => table.noise += 1,
             Some(Found::Unknown) => table.unknown += 1,
             None => table.unexplained += 1,
         }

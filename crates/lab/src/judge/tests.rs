@@ -290,6 +290,25 @@ fn a_table_counts_its_rows_by_how_their_reasons_were_found() {
 }
 
 #[test]
+fn what_is_within_a_sources_noise_has_no_side() {
+    let noise = KNOWN.replace("ns2", "published").replace("unknown", "noise");
+    let ratio = format!("{SCENARIO}{noise}ratio = [0.5, 1.5]");
+    assert!(Scenario::read("x.toml", &ratio, Path::new(".")).is_err(), "a ratio has one");
+    let scenario = read(&format!("{noise}by = [-2.5, 2.5]"));
+    let points = scenario.points().unwrap();
+    let mut rows = rows(&points, &[ABOVE, ABOVE, ABOVE]);
+    let ours: Vec<f64> = rows.iter().filter(|row| row.variant == "a").map(|row| row.mean).collect();
+    let theirs = [ours[0] - 2.0, ours[1] + 2.4, ours[2] + 4.0];
+    for (row, theirs) in rows.iter_mut().filter(|row| row.variant == "a").zip(theirs) {
+        (row.published, row.table) = (Some(theirs), Some("T".to_owned()));
+    }
+    let beside = placed(&points, &rows);
+    let (verdicts, differences) = (verdicts(&scenario, &beside, &seen), differences(&scenario, &beside));
+    let [table] = &tables(&scenario, &beside, &verdicts, &differences)[..] else { panic!("one table") };
+    assert_eq!((table.noise, table.unexplained), (2, 1));
+}
+
+#[test]
 fn rows_are_far_from_15_percent_on_and_from_nothing_always() {
     let scenario = read("");
     let points = scenario.points().unwrap();

@@ -70,6 +70,7 @@ fn kind(found: Option<Found>) -> &'static str {
     match found {
         Some(Found::Traced) => "traced",
         Some(Found::Arithmetic) => "arithmetic",
+        Some(Found::Noise) => "the source's noise",
         Some(Found::Unknown) => "unknown",
         None => "unexplained",
     }

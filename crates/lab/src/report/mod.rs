@@ -95,7 +95,7 @@ fn overview(results: &[Results]) -> String {
     let found = |found| sum(&|r| of_kind(r, found));
     format!(
         "{}; {}: {} confirmed, {} refuted, {} mixed, {} not distinguishable, {} without a verdict; {} above 15 %: {} traced, {} by arithmetic, \
-         {} unknown, {} unexplained; {}. Braidcast {}.",
+         {} within the source's noise, {} unknown, {} unexplained; {}. Braidcast {}.",
         counted(results.len(), "experiment"),
         counted(sum(&|r| r.verdicts.len()), "claim"),
         outcome(Outcome::Confirmed),
@@ -106,6 +106,7 @@ fn overview(results: &[Results]) -> String {
         counted(sum(&|r| r.differences.len()), "difference"),
         found(Some(Found::Traced)),
         found(Some(Found::Arithmetic)),
+        found(Some(Found::Noise)),
         found(Some(Found::Unknown)),
         found(None),
         counted(sum(&|r| r.lost_runs.len()), "lost run"),

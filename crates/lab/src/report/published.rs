@@ -47,6 +47,7 @@ fn joined(results: &[Results]) -> Vec<Table> {
                 known.near += table.near;
                 known.traced += table.traced;
                 known.arithmetic += table.arithmetic;
+                known.noise += table.noise;
                 known.unknown += table.unknown;
                 known.unexplained += table.unexplained;
                 known.claims.extend(&table.claims);
@@ -69,14 +70,14 @@ pub(super) fn tables(results: &[Results]) -> Markup {
                 div.wide { table {
                     thead { tr {
                         th { "table" } th.number { "values" } th.number { "within 15 %" } th.number { "traced" }
-                        th.number { "arithmetic" } th.number { "unknown" } th.number { "unexplained" }
+                        th.number { "arithmetic" } th.number { "noise" } th.number { "unknown" } th.number { "unexplained" }
                         th.number { "confirmed" } th.number { "mixed" } th.number { "refuted" }
                     } }
                     tbody {
                         @for (name, why) in PUBLISHED {
                             @match of(name) {
                                 Some(table) => (line(table)),
-                                None => tr { td { (name) } td colspan="9" {
+                                None => tr { td { (name) } td colspan="10" {
                                     span.quiet { @if why.is_empty() { "not run" } @else { (why) } }
                                 } },
                             }
@@ -95,7 +96,7 @@ fn line(table: &Table) -> Markup {
     html! {
         tr {
             td { (table.name) } td.number { (table.rows) } (share(table.near)) (share(table.traced)) (share(table.arithmetic))
-            (share(table.unknown))
+            (share(table.noise)) (share(table.unknown))
             td.number.far[table.unexplained > 0] { (table.unexplained) }
             @for outcome in [Outcome::Confirmed, Outcome::Mixed, Outcome::Refuted] { td.number { (count(outcome)) } }
         }

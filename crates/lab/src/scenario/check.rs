@@ -62,11 +62,11 @@ impl Scenario {
                 let mut inner = point.variant.iter().flat_map(Names::iter);
                 inner.try_for_each(|name| variant(part, "points", name))?;
                 point.at.keys().try_for_each(|name| param(part, "points", name))?;
-                check_extent(part, point.ratio, point.by)?;
+                check_extent(part, it.found, point.ratio, point.by)?;
             }
             let outside = it.ratio.is_some() || it.by.is_some();
             if it.points.is_empty() {
-                check_extent(part, it.ratio, it.by)?;
+                check_extent(part, it.found, it.ratio, it.by)?;
             } else if outside {
                 let what = "the [[difference]] says how far both for all of its points and for some";
                 return Err(Wrong::new(it.places.of("points"), what, "leave ratio and by, or points, out"));
@@ -189,8 +189,13 @@ impl Scenario {
     }
 }
 
-/// How far a [[difference]] is: ours over theirs, or ours less theirs, to one side.
-fn check_extent((part, places): Part<'_>, ratio: Option<[f64; 2]>, by: Option<[f64; 2]>) -> Result<(), Wrong> {
+/// How far a [[difference]] is: ours over theirs, or ours less theirs, to one side unless it is noise.
+fn check_extent(
+    (part, places): Part<'_>,
+    found: Found,
+    ratio: Option<[f64; 2]>,
+    by: Option<[f64; 2]>,
+) -> Result<(), Wrong> {
     let wrong = |key, what: String, fix| Err(Wrong::new(places.of(key), what, fix));
     let (key, [least, most], equal) = match (ratio, by) {
         (Some(ratio), None) => ("ratio", ratio, 1.0),
@@ -203,7 +208,8 @@ fn check_extent((part, places): Part<'_>, ratio: Option<[f64; 2]>, by: Option<[f
     if least > most {
         return wrong(key, format!("no {key} is between {least} and {most}"), "write the lesser one first");
     }
-    if least <= equal && most >= equal {
+    let noise = found == Found::Noise && by.is_some();
+    if least <= equal && most >= equal && !noise {
         let fix = "say on which side ours are; points on both sides need a reason for each";
         return wrong(key, format!("a {key} from {least} to {most} holds {equal}, where there is no difference"), fix);
     }

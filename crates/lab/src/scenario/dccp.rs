@@ -18,6 +18,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("ask_loss_event_rate", |o, v| put(&mut o.tfrc.ask_loss_event_rate, flag(v))),
     key("dup_acks", |o, v| put(&mut o.tfrc.dup_acks, whole(v, 1, 3))),
     key("granularity", |o, v| put(&mut o.tfrc.granularity, time(v))),
+    key("nominal_rtt", |o, v| put(&mut o.tfrc.nominal_rtt, time(v))),
     key("discard_takes_turn", |o, v| put(&mut o.tfrc.discard_takes_turn, flag(v))),
     key("loss_event_divisor", |o, v| put(&mut o.tfrc.loss_event_divisor, whole(v, 1, 10))),
     key("reorder", reorder),

@@ -294,6 +294,8 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sbpn-never-discard.toml"),
     embedded!("sbpn-rfc5348.toml"),
     embedded!("sbpn-codecs.toml"),
+    embedded!("sbpn-messengers.toml"),
+    embedded!("sbpn-kohler-lai.toml"),
     embedded!("sbpn-bonded.toml"),
     embedded!("xstream-film.toml"),
     embedded!("xstream-sequences.toml"),

@@ -133,9 +133,19 @@ fn plan_from(options: &mut Options, value: &Value) -> Result<(), String> {
     put(&mut options.paths.plan_from, from)
 }
 
-/// `off`, or packets for one acknowledgement.
+/// Packets that RFC 9260 recommends, and ns-2.35 has.
+const MAX_BURST: u32 = 4;
+
+/// `off`, packets for one acknowledgement, or a word for ns-2's rule.
 fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
-    let most = if value.says("off") { Ok(None) } else { whole(value, 1, 1000).map(Some) };
+    options.papers.max_burst_after_retransmission = value.says("after-retransmission");
+    let most = if value.says("off") {
+        Ok(None)
+    } else if options.papers.max_burst_after_retransmission {
+        Ok(Some(MAX_BURST))
+    } else {
+        whole(value, 1, 1000).map(Some)
+    };
     put(&mut options.papers.max_burst, most)
 }
 

@@ -11,6 +11,7 @@ mod datagram;
 mod frames;
 mod gop;
 mod histogram;
+mod messenger;
 mod meter;
 mod on_off;
 mod parse;
@@ -24,6 +25,7 @@ pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, Stamp, St
 pub use frames::{FrameTrace, FrameTraceError};
 pub use gop::{FrameSize, Gop};
 pub use histogram::Histogram;
+pub use messenger::Messenger;
 pub use meter::{FlowMeter, Losses, MAX_RUN};
 pub use on_off::{OnOff, Periods};
 pub use series::Series;
@@ -149,6 +151,8 @@ pub enum Traffic {
     Prcmt,
     /// The video conference of SBPN §4.4.5.
     Conference(Conference),
+    /// A call by a messenger (SBPN §4.4.3, §4.4.4).
+    Messenger(Messenger),
 }
 
 impl Traffic {
@@ -165,6 +169,7 @@ impl Traffic {
             Self::Frames(trace) => Box::new(frames::Frames::new(trace.clone())),
             Self::Prcmt => Box::new(gop::GopSource::new(Gop::prcmt(), rng)),
             Self::Conference(conference) => Box::new(conference::ConferenceSource::new(conference, rng)),
+            Self::Messenger(messenger) => Box::new(messenger::Call::new(*messenger, rng)),
         }
     }
 }

@@ -32,11 +32,12 @@ pub(super) fn print(results: &Results, kept: &str) -> Outcome {
     }
     let count = |found| results.differences.iter().filter(|it| it.found == found).count();
     let (traced, arithmetic) = (count(Some(Found::Traced)), count(Some(Found::Arithmetic)));
-    let (far, unknown, open) = (results.differences.len(), count(Some(Found::Unknown)), count(None));
+    let (noise, unknown, open) = (count(Some(Found::Noise)), count(Some(Found::Unknown)), count(None));
+    let far = results.differences.len();
     let compared = results.rows.iter().any(|row| row.published.is_some() || row.ns2.is_some());
     let differences = if compared {
         format!(
-            "{far} values are more than 15 % from a reference: {traced} traced, {arithmetic} by arithmetic, {unknown} unknown, {open} unexplained; "
+            "{far} values are more than 15 % from a reference: {traced} traced, {arithmetic} by arithmetic, {noise} within the source's noise, {unknown} unknown, {open} unexplained; "
         )
     } else {
         String::new()

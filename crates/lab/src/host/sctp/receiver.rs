@@ -78,8 +78,18 @@ impl SctpReceiver {
 
     /// Bits in a second of SCTP packets that arrived while the window was open: the papers' throughput.
     pub fn throughput(&self) -> f64 {
-        let bytes = |paths: &[PathReport]| paths.iter().map(|path| path.received_bytes).sum::<u64>();
-        bytes(&self.closed).saturating_sub(bytes(&self.opened)) as f64 * 8.0 / self.delivered.seconds
+        self.rate(|path| path.received_bytes)
+    }
+
+    /// Bits in a second of SCTP packets that it sent meanwhile, SACKs above all.
+    pub fn return_traffic(&self) -> f64 {
+        self.rate(|path| path.sent_bytes)
+    }
+
+    /// Bits in a second of what `bytes` counts, over all paths.
+    fn rate(&self, bytes: impl Fn(&PathReport) -> u64) -> f64 {
+        let all = |paths: &[PathReport]| paths.iter().map(&bytes).sum::<u64>();
+        all(&self.closed).saturating_sub(all(&self.opened)) as f64 * 8.0 / self.delivered.seconds
     }
 
     /// How much `count` grew while the window was open.

@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""How far SBPN's own values of one thing are apart: its ring and its SBPN2 with the ring are one algorithm (sbpn-ring says
+why), measured at the same 60 points. Prints, for parts of the link rates, the standard deviation of a single value, and the
+bound that 95 % of them keep."""
+
+import csv
+import math
+from pathlib import Path
+
+PUBLISHED = Path(__file__).parent.parent / "crates/lab/reference/published/sbpn-t5.2-t7.5-congestion.csv"
+PARTS = [(100, 300), (400, 900), (1000, 2000)]
+METRICS = {"audio_loss_pct": "audio loss", "i_e": "I_e", "audio_delay_ms": "audio delay", "i_d": "I_d", "mos": "MOS"}
+
+
+def main():
+    with PUBLISHED.open(newline="") as file:
+        rows = {(r["variant"], r["rtt_ms"], r["queue"], int(r["link_kbps"])): r for r in csv.DictReader(file)}
+    for column, metric in METRICS.items():
+        for least, most in PARTS:
+            apart = [
+                float(row[column]) - float(rows[("sbpn2-ring", *point)][column])
+                for (variant, *point), row in rows.items()
+                if variant == "ring" and least <= point[-1] <= most
+            ]
+            # The variance of a difference is twice that of a value.
+            deviation = math.sqrt(sum(it * it for it in apart) / len(apart) / 2)
+            print(f"{metric:12} {least:5} to {most:4} kbit/s: {len(apart):2} pairs, deviation {deviation:.2f}, bound {1.96 * deviation:.2f}")
+
+
+if __name__ == "__main__":
+    main()
