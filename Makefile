@@ -375,9 +375,10 @@ more-soak:
 # SRT, SRTLA and RIST for 24 simulated hours of random faults. A seed of its own each day.
 more-border:
 	@tools/steps.py 1200 env BRAIDCAST_BORDER_HOURS=24 BRAIDCAST_SEED=$${BRAIDCAST_SEED:-$$(date +%j000)} cargo test --locked --quiet --package braidcast-gateway --test soak -- --nocapture
-# Every pair of NATs, into the tables of docs/start/relay.md by hand.
+# Every pair of NATs, and what changes while a stream runs, into the tables of docs/start/relay.md by hand. And a relay
+# that looks at its clock by itself.
 more-nats:
-	@tools/steps.py 1200 cargo test --locked --package braidcast-cli --test it nats:: -- --ignored --nocapture --test-threads 1
+	@tools/steps.py 1200 cargo test --locked --package braidcast-cli --test it -- nats:: nats_change:: relays:: --ignored --nocapture --test-threads 1
 # What others speak, by programs of others, into the table of docs/features.md (tools/neighbours.py write).
 more-neighbours:
 	cargo build --locked --quiet --package braidcast-cli

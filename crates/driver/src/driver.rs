@@ -172,6 +172,12 @@ impl Driver {
         self.gather = time.min(MOST_GATHER);
     }
 
+    /// Has each socket that is open remember for this many peers at a time by which of our addresses they are reached;
+    /// 4,096 without it. It remembers twice as many at most, some 100 bytes each: those that left are forgotten later.
+    pub fn expect_peers(&mut self, peers: usize) {
+        self.sockets.values_mut().for_each(|socket| socket.expect_peers(peers));
+    }
+
     /// Has `tap` hear every datagram from now on.
     pub fn listen_in(&mut self, tap: Box<dyn Tap>) {
         self.tap = Some(tap);

@@ -204,6 +204,10 @@ impl Socket {
         self.sources = sources;
     }
 
+    pub(crate) fn expect_peers(&mut self, peers: usize) {
+        self.sources.expect(peers);
+    }
+
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.raw.as_raw_fd()
     }

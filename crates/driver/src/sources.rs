@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Remotes that are remembered, at most.
+/// Strangers that are remembered, at most; and half of the peers, unless a program has more of them.
 const MOST: usize = 4096;
 
 /// Which of our addresses each remote sends to: the answers must come from there, or the remote (or a NAT before it)
@@ -42,12 +42,17 @@ impl Sources {
 
     /// The address that `remote` sends to.
     pub(crate) fn of(&mut self, remote: SocketAddr) -> Option<IpAddr> {
-        self.with(|table| table.0.get(&remote).map(|(ip, _)| *ip))
+        self.with(|table| table.of(remote))
     }
 
     /// It is ours no more.
     pub(crate) fn forget(&mut self, remote: SocketAddr) {
-        self.with(|table| table.0.remove(&remote));
+        self.with(|table| table.forget(remote));
+    }
+
+    /// From now on this many peers that are active are remembered.
+    pub(crate) fn expect(&mut self, peers: usize) {
+        self.with(|table| table.most = table.most.max(peers));
     }
 
     /// Notes that `remote` sends to our address `ip`, as a datagram says that was `heard` from there.
@@ -56,28 +61,63 @@ impl Sources {
     }
 }
 
-#[derive(Default, Debug)]
-pub(crate) struct Table(BTreeMap<SocketAddr, (IpAddr, Heard)>);
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// Peers that were heard since the last time that there were too many of them.
+    young: BTreeMap<SocketAddr, IpAddr>,
+    /// Those of the time before. Who is heard again is young again, so that those who are active are never forgotten.
+    old: BTreeMap<SocketAddr, IpAddr>,
+    /// Of their own, so that they push no peer out.
+    strangers: BTreeMap<SocketAddr, IpAddr>,
+    /// Of how many peers each of the two knows, at most.
+    most: usize,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { young: BTreeMap::new(), old: BTreeMap::new(), strangers: BTreeMap::new(), most: MOST }
+    }
+}
 
 impl Table {
+    fn peer(&self, remote: SocketAddr) -> Option<IpAddr> {
+        self.young.get(&remote).or_else(|| self.old.get(&remote)).copied()
+    }
+
+    fn of(&self, remote: SocketAddr) -> Option<IpAddr> {
+        self.peer(remote).or_else(|| self.strangers.get(&remote).copied())
+    }
+
+    fn forget(&mut self, remote: SocketAddr) {
+        for known in [&mut self.young, &mut self.old, &mut self.strangers] {
+            known.remove(&remote);
+        }
+    }
+
     fn learn(&mut self, remote: SocketAddr, ip: IpAddr, heard: Heard) {
         let unicast = match ip.to_canonical() {
             IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast(),
             IpAddr::V6(v6) => !v6.is_multicast(),
         };
-        let known = self.0.get(&remote).copied();
-        let better = known.is_none_or(|(_, by)| heard >= by);
-        if !unicast || heard == Heard::Nothing || !better || known == Some((ip, heard)) {
-            return;
-        }
-        if self.0.len() >= MOST && known.is_none() {
-            // Strangers make room first. Peers that are still active are learnt anew by their next datagrams.
-            self.0.retain(|_, (_, by)| *by == Heard::Peer);
-            if self.0.len() >= MOST {
-                self.0.clear();
+        match heard {
+            _ if !unicast => {}
+            Heard::Nothing => {}
+            Heard::Stranger if self.peer(remote).is_some() => {}
+            Heard::Stranger => {
+                if self.strangers.len() >= MOST && !self.strangers.contains_key(&remote) {
+                    self.strangers.clear();
+                }
+                self.strangers.insert(remote, ip);
+            }
+            Heard::Peer if self.young.get(&remote) == Some(&ip) => {}
+            Heard::Peer => {
+                self.forget(remote);
+                if self.young.len() >= self.most {
+                    self.old = std::mem::take(&mut self.young);
+                }
+                self.young.insert(remote, ip);
             }
         }
-        self.0.insert(remote, (ip, heard));
     }
 }
 
@@ -113,8 +153,24 @@ mod tests {
         table.learn(remote(1), here, Heard::Peer);
         for n in 2..20_000 {
             table.learn(remote(n), here, Heard::Stranger);
-            assert!(table.0.len() <= MOST);
+            assert!(table.young.len() == 1 && table.old.is_empty() && table.strangers.len() <= MOST);
         }
-        assert!(table.0.contains_key(&remote(1)));
+        assert_eq!((table.of(remote(1)), table.of(remote(19_999))), (Some(here), Some(here)));
+    }
+
+    #[test]
+    fn as_many_peers_as_are_expected_are_remembered_and_those_that_left_fill_no_memory() {
+        let here = IpAddr::from([192, 0, 2, 7]);
+        let remote = |n: u32| SocketAddr::from((n.to_be_bytes(), 9));
+        let mut sources = Sources::default();
+        let mut other = sources.share();
+        sources.expect(10_000);
+        // Three times as many come one after the other, of which the last 10,000 are still there.
+        for n in 0..30_000_u32 {
+            other.learn(remote(n), here, Heard::Peer);
+            sources.learn(remote(n.saturating_sub(9_999)), here, Heard::Peer);
+        }
+        assert!((20_000..30_000).all(|n| sources.of(remote(n)) == Some(here)));
+        sources.with(|table| assert!(table.young.len() <= 10_000 && table.old.len() <= 10_000));
     }
 }

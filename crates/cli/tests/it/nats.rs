@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Whom a NAT lets in. All but the symmetric one keep a port for all destinations.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Nat {
+pub(crate) enum Nat {
     /// Anybody.
     FullCone,
     /// From addresses that something was sent to.
@@ -57,14 +57,14 @@ impl Nat {
 }
 
 /// A host in a private network, and the router before it.
-struct Site {
-    host: Namespace,
-    router: Namespace,
+pub(crate) struct Site {
+    pub(crate) host: Namespace,
+    pub(crate) router: Namespace,
 }
 
 impl Site {
     /// The router is 203.0.113.`last`; the host 192.168.1.2 behind it.
-    fn new(last: u8, nat: Nat) -> Self {
+    pub(crate) fn new(last: u8, nat: Nat) -> Self {
         let router = Namespace::new();
         ip(&format!("link add o{last} type veth peer name wan netns {}", router.pid()));
         ip(&format!("link set o{last} master internet up"));
@@ -97,7 +97,7 @@ impl Site {
         Self { host, router }
     }
 
-    fn run(&self, dir: &Path, args: &str) -> Running {
+    pub(crate) fn run(&self, dir: &Path, args: &str) -> Running {
         let mut command = self.host.command(env!("CARGO_BIN_EXE_braidcast"));
         command.args(args.split_whitespace()).current_dir(dir).env("XDG_CONFIG_HOME", dir.join("config"));
         Running::spawn(command, Stdio::null())
@@ -154,7 +154,7 @@ fn forward(router: &Namespace, rules: &str) {
 }
 
 /// The network between the routers, in which the test itself is: 203.0.113.1.
-fn internet() -> bool {
+pub(crate) fn internet() -> bool {
     if !has_nft() {
         return false;
     }
@@ -187,7 +187,7 @@ fn receive(home: &Site, dir: &Path, more: &str) -> Running {
 
 /// Waits until the file has grown by `bytes`; the longest time in which it got none. `act` is called again and again
 /// with the time since the beginning.
-fn flow(out: &Path, bytes: u64, mut act: impl FnMut(Duration)) -> Duration {
+pub(crate) fn flow(out: &Path, bytes: u64, mut act: impl FnMut(Duration)) -> Duration {
     let (began, mut grew, mut longest, mut had) = (Instant::now(), Instant::now(), Duration::ZERO, len(out));
     let end = had + bytes;
     until("the stream to go on", || {

@@ -3,13 +3,13 @@
 
 use crate::common;
 use crate::common::between::{Action, Between, From};
-use crate::common::{Ran, Running, free_port, noise};
+use crate::common::{Ran, Running, clock, free_port, noise};
 use braidcast_core::{Ecn, Writer};
 use braidcast_sctp::wire::chunk::Abort;
 use braidcast_sctp::wire::{Cause, Causes, Chunk, Header, Packet, begin, seal};
 use braidcast_trace::{Captured, Direction, PcapWriter, Ports, Protocol};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -144,34 +144,9 @@ fn ends_of_different_versions_say_so_at_both_ends() {
     drop(scene.receiver.wait_for(differs));
 }
 
-/// `timerfd_settime` without libfaketime.
-const STRAIGHT: &str = "#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
-int timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *from) {
-    return (int)syscall(SYS_timerfd_settime, fd, flags, to, from);
-}
-";
-
 /// `braidcast` in `dir` on a machine whose clock is `days` ahead; `None` if that is not possible.
 fn start_ahead(dir: &Path, days: u32, args: &str) -> Option<Running> {
-    if Command::new("faketime").arg("--version").output().is_err() {
-        assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "faketime is not installed");
-        eprintln!("skipped: faketime is not installed (tools/setup.sh test installs it)");
-        return None;
-    }
-    // libfaketime 0.9.10 shifts absolute timers of CLOCK_BOOTTIME, which it does not shift itself: they
-    // never expire. So timers go straight to the kernel.
-    let straight = dir.join("straight.so");
-    std::fs::write(dir.join("straight.c"), STRAIGHT).unwrap();
-    let cc = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&straight).arg(dir.join("straight.c")).status();
-    assert!(cc.is_ok_and(|status| status.success()), "a C compiler is needed");
-    let mut command = common::command(dir);
-    // Without `faketime` itself, which would stand between the test and the program.
-    let preload = format!("{} /usr/$LIB/faketime/libfaketime.so.1", straight.display());
-    command.env("LD_PRELOAD", preload).env("FAKETIME", format!("+{days}d"));
-    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(args.split_whitespace());
-    Some(Running::spawn(command, Stdio::null()))
+    clock::start(dir, &[("FAKETIME", &format!("+{days}d"))], args)
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// What /etc/hosts of this process and its children says from now on; written in place.
-fn hosts(dir: &Path, lines: &str) {
+pub(crate) fn hosts(dir: &Path, lines: &str) {
     let file = dir.join("hosts");
     let is_new = !file.exists();
     fs::write(&file, format!("127.0.0.1 localhost\n{lines}\n")).unwrap();

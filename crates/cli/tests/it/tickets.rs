@@ -118,6 +118,24 @@ fn a_server_of_measurements_ends_with_its_ticket() {
     server.finish().says(0, &["the ticket was revoked"]);
 }
 
+/// A program that asks again and again takes the processor from those that it measures.
+#[test]
+fn who_waits_at_a_relay_sleeps() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let dir = dir.path();
+    let is_asleep = |program: &Running| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", program.id())).unwrap();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'))
+    };
+    let relay = relay(dir, port, "--open --threads 1");
+    until("the relay to sleep", || is_asleep(&relay));
+    for server in ["perf server", "tunnel server --over sctp --forward 127.0.0.1:9", "receive out.ts"] {
+        let server = Running::start(dir, &format!("{server} --relay 127.0.0.1:{port}"));
+        let server = server.wait_for("is at the relay");
+        until("a server to sleep", || is_asleep(&server));
+    }
+}
+
 #[test]
 fn what_does_not_go_with_a_relay_is_said() {
     let dir = tempfile::tempdir().unwrap();

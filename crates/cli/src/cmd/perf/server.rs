@@ -208,7 +208,7 @@ impl<P: Protocol> Server<P> {
             let wake = match &mut self.ends {
                 Some(ends) => {
                     let look = self.held.as_ref().map(|(_, at)| *at);
-                    let until = [ends.next(), live.next(), look].into_iter().flatten().min();
+                    let until = [ends.next(), look].into_iter().flatten().min();
                     ends.drive(driver, &mut self.endpoint, until)
                 }
                 None => driver.drive(&mut self.endpoint, None),

@@ -67,6 +67,7 @@ pub(super) fn run(args: &RelayArgs, common: &Common) -> Outcome {
         sockets.push(socket);
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
+    driver.expect_peers(args.members as usize);
     let cores = thread::available_parallelism().map_or(1, |it| it.get().min(THREADS));
     let more = 1..args.threads.map_or(cores, usize::from);
     let beside = more.map(|_| threads::driver_beside(&mut driver, &sockets, &args.listen)).collect::<Outcome<_>>()?;

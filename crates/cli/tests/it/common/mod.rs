@@ -8,6 +8,7 @@
 
 pub(crate) mod between;
 pub(crate) mod browser;
+pub(crate) mod clock;
 pub(crate) mod network;
 
 use std::io::{BufRead, BufReader, Read, Write};
