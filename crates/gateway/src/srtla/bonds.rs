@@ -56,6 +56,8 @@ struct Group {
     id: Box<[u8; ID]>,
     links: Vec<Link>,
     heard: Instant,
+    /// When all its links were quiet and were told that they are registered.
+    recalled: Option<Instant>,
     /// A packet of SRT has come.
     used: bool,
 }
@@ -169,17 +171,17 @@ impl Bonds {
         let there = self.groups.iter().find(|(_, group)| *group.id == *id).map(|(alias, _)| *alias);
         let minute = now.as_nanos() / MINUTE;
         let ours = |minute| self.identifier(id, minute) == *id;
-        let alias = match there {
+        if there.is_none() && !ours(minute) && !minute.checked_sub(1).is_some_and(ours) {
+            return self.say_again(now, from, &Packet::NoGroup);
+        }
+        let alias = match there.or_else(|| self.begins_anew(now, from, id)) {
             Some(alias) => alias,
-            None if !ours(minute) && !minute.checked_sub(1).is_some_and(ours) => {
-                return self.say_again(now, from, &Packet::NoGroup);
-            }
             None if self.groups.len() >= GROUPS && !self.make_room() => return self.say(from, &Packet::Error),
             None => {
                 self.count += 1;
                 // 100::/64 leads nowhere.
                 let alias = SocketAddr::new(Ipv6Addr::from_bits(0x0100 << 112 | u128::from(self.count)).into(), 1);
-                let group = Group { id: Box::new(*id), links: Vec::new(), heard: now, used: false };
+                let group = Group { id: Box::new(*id), links: Vec::new(), heard: now, recalled: None, used: false };
                 self.groups.insert(alias, group);
                 alias
             }
@@ -201,6 +203,18 @@ impl Bonds {
         self.hear(now, from, 0);
         self.tend_at.get_or_insert(now + QUIET);
         self.say_again(now, from, &Packet::Register3);
+    }
+
+    /// A sender that came back over a link of a group that was recalled, and asks for a group of its own. It may have
+    /// taken the recall for its registration and called SRT by it, so that the group is its own: with another alias SRT
+    /// would not know it again. Returns the alias.
+    fn begins_anew(&mut self, now: Instant, from: SocketAddr, id: &[u8; ID]) -> Option<SocketAddr> {
+        let alias = *self.members.get(&from)?;
+        let group = self.groups.get_mut(&alias)?;
+        // Nobody takes a group from who is heard.
+        group.recalled.filter(|at| now - *at < ALIVE)?;
+        *group.id = *id;
+        Some(alias)
     }
 
     /// Forgets a group that never carried anything; `false` if there is none.
@@ -287,8 +301,12 @@ impl Bonds {
         let mut quiet = Vec::new();
         for group in self.groups.values_mut() {
             group.links.retain(|link| now - link.report.heard < SILENT);
-            let links = group.links.iter().map(|link| link.report);
-            quiet.extend(links.filter(|link| now - link.heard >= QUIET).map(|link| link.remote));
+            let links = group.links.iter().map(|link| link.report).filter(|link| now - link.heard >= QUIET);
+            let before = quiet.len();
+            quiet.extend(links.map(|link| link.remote));
+            if quiet.len() - before == group.links.len() {
+                group.recalled = Some(now);
+            }
         }
         quiet.into_iter().for_each(|link| self.say(link, &Packet::Register3));
         self.groups.retain(|_, group| !group.links.is_empty());
@@ -435,6 +453,29 @@ mod tests {
         // Not for ever.
         let told = (14..100).flat_map(|quarter| tend(&mut bonds, quarter * 250)).filter(|it| it.0 == addr(2)).count();
         assert_eq!(told, 28);
+    }
+
+    #[test]
+    fn a_sender_that_is_recalled_and_asks_for_another_group_keeps_its_address() {
+        let mut bonds = bonds();
+        group(&mut bonds, 0, 1, &[1, 2]);
+        let comes =
+            |bonds: &mut Bonds, at: u64, from: u16| bonds.handle(Instant::from_millis(at), addr(from), &data(1));
+        let alias = comes(&mut bonds, 100, 1);
+        // One that is heard over a link keeps its group from whoever registers over the other.
+        comes(&mut bonds, 2900, 1);
+        tend(&mut bonds, 3000);
+        group(&mut bonds, 3100, 2, &[2]);
+        let other = comes(&mut bonds, 3200, 2);
+        assert!(alias.is_some() && other.is_some() && other != alias);
+        // Both are silent, and the first one is recalled.
+        tend(&mut bonds, 6000);
+        comes(&mut bonds, 6100, 1);
+        let id = group(&mut bonds, 6200, 3, &[1]);
+        assert_eq!((comes(&mut bonds, 6300, 1), bonds.groups.len()), (alias, 2));
+        // Another link of it joins, and leaves the group that it had.
+        assert_eq!(say(&mut bonds, 6300, 2, &Packet::Register2(&id)), [0x92, 0x02]);
+        assert_eq!(comes(&mut bonds, 6400, 2), alias);
     }
 
     #[test]
