@@ -2,16 +2,18 @@
 
 use core::time::Duration;
 
-/// Returns the least time after which a sender hears of what a change of its rate did, with `reports` in a round trip,
-/// 1 or more, and `held`, how long the receiver holds its report (THESIS eq. 4.10; with one report eq. 4.9, whose
-/// observation interval is the round trip).
+/// Returns the least time after which a sender hears of what a change of its rate did.
+///
+/// There are `reports` in a round trip, 1 or more, and the receiver holds each for `held` (THESIS eq. 4.10; with one
+/// report eq. 4.9, whose observation interval is the round trip).
 pub fn least_feedback_delay(rtt: Duration, reports: f64, held: Duration) -> Duration {
     rtt.mul_f64(1.0 + reports.max(1.0).recip()) + held
 }
 
-/// Returns how long slow start takes from one rate to another, both above 0 and in the same unit: it doubles with each
-/// report that can tell of the doubling before (THESIS eq. 4.12 solved for t; with one report eq. 4.11). Zero if it need
-/// not grow.
+/// Returns how long slow start takes from one rate to another, both above 0 and in the same unit.
+///
+/// It doubles with each report that can tell of the doubling before (THESIS eq. 4.12 solved for t; with one report eq.
+/// 4.11). Zero if it need not grow.
 pub fn slow_start(from: f64, to: f64, rtt: Duration, reports: f64) -> Duration {
     let doublings = (to / from).log2();
     if doublings > 0.0 && doublings.is_finite() {
