@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""How far SBPN's own values of one thing are apart: its ring and its SBPN2 with the ring are one algorithm (sbpn-ring says
-why), measured at the same 60 points. Prints, for parts of the link rates, the standard deviation of a single value, and the
-bound that 95 % of them keep."""
+"""How far SBPN's own values of one thing are apart.
+
+Its ring and its SBPN2 with the ring are one algorithm (sbpn-ring says why), measured at the same
+60 points. Prints, for parts of the link rates, the standard deviation of a single value, and the
+bound that 95 % of them keep.
+"""
 
 import csv
 import math

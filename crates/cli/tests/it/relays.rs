@@ -55,8 +55,8 @@ fn secret(number: u32) -> OwnerSecret {
     OwnerSecret(secret)
 }
 
-/// To whom a packet comes from another address of the relay than it sends to, a NAT does not let it through. They are more
-/// than a socket remembers that does not expect so many: twice 4,096.
+/// If a packet comes from another address of the relay than its receiver sends to, a NAT does not let it through. There
+/// are more members than a socket remembers that was not told to expect them: twice 4,096.
 #[test]
 fn of_a_relay_with_several_addresses_each_of_9000_members_has_packets_from_the_one_that_it_sends_to() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());

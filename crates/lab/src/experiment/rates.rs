@@ -84,8 +84,8 @@ fn reports(options: &Options) -> FeedbackRate {
 }
 
 /// A source that always has something, over a link of `capacity` bytes per second, and reports as often as `reports`
-/// says. Slow start ends with the first loss that is reported; the sender has recovered when nine tenths of the link are
-/// allowed again.
+/// says. Slow start ends with the first loss that is reported. The sender has recovered when nine tenths of the link
+/// are allowed again.
 fn greedy(sender: &DccpHost, begin: Instant, (capacity, reports): (f64, FeedbackRate), measures: &mut Measures) {
     let lossless = |it: &&DccpSample| it.report.ccid.loss_event_rate.is_none_or(|p| p == 0.0);
     let (start, later) = sender.samples.split_at(sender.samples.iter().take_while(lossless).count());

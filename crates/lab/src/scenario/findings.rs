@@ -131,8 +131,8 @@ pub struct KnownDifference {
     pub against: Against,
     /// Ours over theirs: minimum and maximum, both above 1 or both below.
     pub ratio: Option<[f64; 2]>,
-    /// Ours less theirs: minimum and maximum, both above 0 or both below, but for [`Found::Noise`], which knows no side.
-    /// For references that may be 0.
+    /// Ours less theirs: minimum and maximum, both above 0 or both below, but for [`Found::Noise`], which has no
+    /// side. For references that may be 0.
     pub by: Option<[f64; 2]>,
     /// In place of `ratio` and `by`: some of these points, each with its own.
     #[serde(default)]

@@ -12,8 +12,8 @@ const SCENE: u64 = 20;
 /// Whose calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Messenger {
-    /// MSN Messenger: a packet of audio each 20 ms, four farther apart and one close, and 25 frames a second of one to three
-    /// packets.
+    /// MSN Messenger: a packet of audio each 20 ms, four farther apart and one close, and 25 frames a second of one or
+    /// more packets.
     Msn,
     /// Skype: packets of three sizes, each at intervals of its own (table 4.1), of which the small ones are taken for
     /// audio.
@@ -29,9 +29,9 @@ const MSN_GAPS: [Duration; 5] = [
     Duration::from_micros(3_500),
 ];
 const MSN_FRAME: Duration = Duration::from_millis(40);
-/// Bytes of audio: most packets have the least, all have 133 on the average, and none more than the most.
+/// Bytes of audio at least and at most. Most packets are of the minimum; all have 133 on the average.
 const MSN_SOUND: (usize, usize) = (125, 160);
-/// Share of those that have the least: the others, even up to the most, have 143 on the average.
+/// Share of those of the minimum. The others are spread evenly up to the maximum: 143 on the average.
 const MSN_LEAST: f64 = 0.56;
 /// Mean and standard deviation of a frame while there is motion, and while there is none.
 const MSN_ACTIVE: (f64, f64) = (1400.0, 275.0);
