@@ -27,7 +27,8 @@ def main():
             ]
             # The variance of a difference is twice that of a value.
             deviation = math.sqrt(sum(it * it for it in apart) / len(apart) / 2)
-            print(f"{metric:12} {least:5} to {most:4} kbit/s: {len(apart):2} pairs, deviation {deviation:.2f}, bound {1.96 * deviation:.2f}")
+            part = f"{metric:12} {least:5} to {most:4} kbit/s: {len(apart):2} pairs"
+            print(f"{part}, deviation {deviation:.2f}, bound {1.96 * deviation:.2f}")
 
 
 if __name__ == "__main__":

@@ -70,23 +70,6 @@ fn rebind(site: &Site) {
     site.router.ip("link set wan up");
 }
 
-/// Both ends by the relay, behind NATs with another port for each binding.
-fn rebind_each(dir: &Path, times: u32) {
-    let _relay = relay(dir);
-    let [home, field] = [10, 11].map(|last| Site::new(last, Nat::Symmetric));
-    let mut stream = Stream::start(dir, [&home, &field], RELAY, "--relay-only");
-    for time in 0..times {
-        for (site, name) in [(&home, "home"), (&field, "the field")] {
-            rebind(site);
-            let longest = flow(&stream.out, 250_000, |_| {});
-            println!("the NAT before {name} rebinds, time {time}: the longest pause is {longest:?}");
-            assert!(longest < SOON, "{longest:?}");
-        }
-    }
-    stream = stream.wait_for("again");
-    stream.is_one_association();
-}
-
 /// Has what the relay and the router at this address send each other dropped, or not any more.
 fn part(address: &str, apart: bool) {
     let rules = format!(
@@ -107,53 +90,65 @@ fn part_for(stream: &Stream, address: &str, time: Duration) -> Duration {
     flow(&stream.out, 250_000, |_| {})
 }
 
+/// A test of this file by its name, on an internet of its own, with a clip of so many seconds.
+fn on_an_internet(name: &str, seconds: u32, inside: impl FnOnce(&Path)) {
+    in_namespace(&format!("nats_change::{name}"), |dir| {
+        if internet() {
+            transport_stream(dir, seconds);
+            inside(dir);
+        }
+    });
+}
+
+/// Both ends' sites, each behind a NAT of this kind.
+fn sites(nat: Nat) -> [Site; 2] {
+    [10, 11].map(|last| Site::new(last, nat))
+}
+
 #[test]
 fn nats_that_rebind_and_a_relay_that_is_away_for_three_seconds_end_no_association() {
-    in_namespace(
-        "nats_change::nats_that_rebind_and_a_relay_that_is_away_for_three_seconds_end_no_association",
-        |dir| {
-            if !internet() {
-                return;
-            }
-            transport_stream(dir, 40);
-            let _relay = relay(dir);
-            let [home, field] = [10, 11].map(|last| Site::new(last, Nat::Symmetric));
-            let stream = Stream::start(dir, [&home, &field], RELAY, "--relay-only");
-            for site in [&home, &field] {
-                rebind(site);
-                let longest = flow(&stream.out, 200_000, |_| {});
-                println!("a NAT rebinds: the longest pause is {longest:?}");
-                assert!(longest < 2 * SOON, "{longest:?}");
-            }
-            let longest = part_for(&stream, "203.0.113.10", Duration::from_secs(3));
-            println!("home and relay were apart for 3 s: the longest pause after it is {longest:?}");
-            assert!(longest < 3 * SOON, "{longest:?}");
-            stream.wait_for("again").is_one_association();
-        },
-    );
+    on_an_internet("nats_that_rebind_and_a_relay_that_is_away_for_three_seconds_end_no_association", 40, |dir| {
+        let _relay = relay(dir);
+        let [home, field] = sites(Nat::Symmetric);
+        let stream = Stream::start(dir, [&home, &field], RELAY, "--relay-only");
+        for site in [&home, &field] {
+            rebind(site);
+            let longest = flow(&stream.out, 200_000, |_| {});
+            println!("a NAT rebinds: the longest pause is {longest:?}");
+            assert!(longest < 2 * SOON, "{longest:?}");
+        }
+        let longest = part_for(&stream, "203.0.113.10", Duration::from_secs(3));
+        println!("home and relay were apart for 3 s: the longest pause after it is {longest:?}");
+        assert!(longest < 3 * SOON, "{longest:?}");
+        stream.wait_for("again").is_one_association();
+    });
 }
 
 #[test]
 #[ignore = "ten seconds: NATs that rebind, of either end, again and again"]
 fn each_nat_rebinds_three_times() {
-    in_namespace("nats_change::each_nat_rebinds_three_times", |dir| {
-        if internet() {
-            transport_stream(dir, 60);
-            rebind_each(dir, 3);
+    on_an_internet("each_nat_rebinds_three_times", 60, |dir| {
+        let _relay = relay(dir);
+        let [home, field] = sites(Nat::Symmetric);
+        let stream = Stream::start(dir, [&home, &field], RELAY, "--relay-only");
+        for time in 0..3 {
+            for (site, name) in [(&home, "home"), (&field, "the field")] {
+                rebind(site);
+                let longest = flow(&stream.out, 250_000, |_| {});
+                println!("the NAT before {name} rebinds, time {time}: the longest pause is {longest:?}");
+                assert!(longest < SOON, "{longest:?}");
+            }
         }
+        stream.wait_for("again").is_one_association();
     });
 }
 
 #[test]
 #[ignore = "half a minute: the relay cannot be reached from either end, by the relay and past it"]
 fn a_relay_that_one_end_cannot_reach_for_some_seconds_ends_no_association() {
-    in_namespace("nats_change::a_relay_that_one_end_cannot_reach_for_some_seconds_ends_no_association", |dir| {
-        if !internet() {
-            return;
-        }
-        transport_stream(dir, 90);
+    on_an_internet("a_relay_that_one_end_cannot_reach_for_some_seconds_ends_no_association", 90, |dir| {
         let _relay = relay(dir);
-        let ends = [10, 11].map(|last| Site::new(last, Nat::PortRestricted));
+        let ends = sites(Nat::PortRestricted);
         let stream = Stream::start(dir, [&ends[0], &ends[1]], RELAY, "--relay-only");
         for (name, address) in [("home", "203.0.113.10"), ("the field", "203.0.113.11")] {
             for seconds in [2, 5, 8] {
@@ -235,13 +230,9 @@ const CLIP: u32 = 70;
 #[test]
 #[ignore = "three minutes: streams that pause for longer than NATs remember"]
 fn a_stream_pauses_for_longer_than_nats_remember_and_goes_on() {
-    in_namespace("nats_change::a_stream_pauses_for_longer_than_nats_remember_and_goes_on", |dir| {
-        if !internet() {
-            return;
-        }
-        transport_stream(dir, CLIP);
+    on_an_internet("a_stream_pauses_for_longer_than_nats_remember_and_goes_on", CLIP, |dir| {
         let _relay = relay(dir);
-        let ends = [10, 11].map(|last| Site::new(last, Nat::PortRestricted));
+        let ends = sites(Nat::PortRestricted);
         for more in ["--relay-only", ""] {
             pause(dir, [&ends[0], &ends[1]], more);
         }
@@ -261,14 +252,10 @@ fn machine(last: u8) -> Namespace {
 #[test]
 #[ignore = "half a minute: the relay moves to another machine behind the same name"]
 fn a_relay_that_moves_is_followed_by_its_name() {
-    in_namespace("nats_change::a_relay_that_moves_is_followed_by_its_name", |dir| {
-        if !internet() {
-            return;
-        }
-        transport_stream(dir, 90);
+    on_an_internet("a_relay_that_moves_is_followed_by_its_name", 90, |dir| {
         hosts(dir, "203.0.113.1 relay.example");
         let first = relay(dir);
-        let [home, field] = [10, 11].map(|last| Site::new(last, Nat::Symmetric));
+        let [home, field] = sites(Nat::Symmetric);
         let mut stream = Stream::start(dir, [&home, &field], "relay.example:9000", "--relay-only");
         let elsewhere = machine(5);
         let mut command = elsewhere.command(env!("CARGO_BIN_EXE_braidcast"));
@@ -300,14 +287,10 @@ fn second_host(site: &Site) -> Site {
 #[test]
 #[ignore = "half a minute: several ends behind one NAT"]
 fn several_members_are_behind_one_nat() {
-    in_namespace("nats_change::several_members_are_behind_one_nat", |dir| {
-        if !internet() {
-            return;
-        }
-        transport_stream(dir, 60);
+    on_an_internet("several_members_are_behind_one_nat", 60, |dir| {
         let _relay = relay(dir);
         for nat in [Nat::PortRestricted, Nat::Symmetric] {
-            let [home, field] = [10, 11].map(|last| Site::new(last, nat));
+            let [home, field] = sites(nat);
             let both = [second_host(&home), second_host(&field)];
             let folders = ["one", "two", "three"].map(|name| dir.join(format!("{name}-{nat:?}")));
             for folder in &folders {

@@ -301,10 +301,9 @@ impl Bonds {
         let mut quiet = Vec::new();
         for group in self.groups.values_mut() {
             group.links.retain(|link| now - link.report.heard < SILENT);
-            let links = group.links.iter().map(|link| link.report).filter(|link| now - link.heard >= QUIET);
-            let before = quiet.len();
-            quiet.extend(links.map(|link| link.remote));
-            if quiet.len() - before == group.links.len() {
+            let is_quiet = |link: &&Link| now - link.report.heard >= QUIET;
+            quiet.extend(group.links.iter().filter(is_quiet).map(|link| link.report.remote));
+            if group.links.iter().all(|link| is_quiet(&link)) {
                 group.recalled = Some(now);
             }
         }

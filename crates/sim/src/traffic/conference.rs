@@ -21,7 +21,13 @@ const PACKET: usize = 1026;
 
 /// 10 s of motion, 5 s of none, 5 s of motion (SBPN §4.4.1), three times (§4.5.2).
 const SCENE: u64 = 20;
-const SCENES: u64 = 3;
+/// How long a call of SBPN's takes.
+pub(super) const LENGTH: Duration = Duration::from_secs(3 * SCENE);
+
+/// Returns `true` if nothing moves before the camera.
+pub(super) const fn is_quiet(at: Duration) -> bool {
+    matches!(at.as_secs() % SCENE, 10..15)
+}
 
 /// A video conference of 60 s (SBPN §4.4.5): 374 kbit/s with [`Default`], the source's own.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +57,7 @@ impl Iterator for Frames {
     fn next(&mut self) -> Option<Emission> {
         let (frame, at) = (self.count, times(FRAME, self.count));
         self.count += 1;
-        let (mean, sd) = if (10..15).contains(&(at.as_secs() % SCENE)) { QUIET } else { ACTIVE };
+        let (mean, sd) = if is_quiet(at) { QUIET } else { ACTIVE };
         let bytes = normal_bytes(&mut self.rng, mean, sd, EXTREMES.0, EXTREMES.1);
         Some(Emission { at, bytes, kind: Kind::Video, flow: 0, frame })
     }
@@ -105,7 +111,7 @@ impl Iterator for ConferenceSource {
     type Item = Emission;
 
     fn next(&mut self) -> Option<Emission> {
-        let (audio, end) = (times(AUDIO.0, self.audio), Duration::from_secs(SCENE * SCENES));
+        let (audio, end) = (times(AUDIO.0, self.audio), LENGTH);
         if let Some(picture) = self.picture.filter(|it| it.at < end || self.begun) {
             let first = self.begun || picture.at < audio || (picture.at == audio && self.rng.chance(0.5));
             if first {

@@ -11,12 +11,13 @@ mod datagram;
 mod frames;
 mod gop;
 mod histogram;
-mod messenger;
 mod meter;
+mod msn;
 mod on_off;
 mod parse;
 mod poisson;
 mod series;
+mod skype;
 mod voice;
 
 pub use agent::Agent;
@@ -25,7 +26,6 @@ pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, Stamp, St
 pub use frames::{FrameTrace, FrameTraceError};
 pub use gop::{FrameSize, Gop};
 pub use histogram::Histogram;
-pub use messenger::Messenger;
 pub use meter::{FlowMeter, Losses, MAX_RUN};
 pub use on_off::{OnOff, Periods};
 pub use series::Series;
@@ -151,8 +151,10 @@ pub enum Traffic {
     Prcmt,
     /// The video conference of SBPN §4.4.5.
     Conference(Conference),
-    /// A call by a messenger (SBPN §4.4.3, §4.4.4).
-    Messenger(Messenger),
+    /// A call by MSN Messenger (SBPN §4.4.3).
+    Msn,
+    /// A call by Skype (SBPN §4.4.4).
+    Skype,
 }
 
 impl Traffic {
@@ -169,7 +171,8 @@ impl Traffic {
             Self::Frames(trace) => Box::new(frames::Frames::new(trace.clone())),
             Self::Prcmt => Box::new(gop::GopSource::new(Gop::prcmt(), rng)),
             Self::Conference(conference) => Box::new(conference::ConferenceSource::new(conference, rng)),
-            Self::Messenger(messenger) => Box::new(messenger::Call::new(*messenger, rng)),
+            Self::Msn => Box::new(msn::Msn::new(rng)),
+            Self::Skype => Box::new(skype::Skype::new(rng)),
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::frames::picture;
-use super::{Codec, Conference, FrameSize, FrameTrace, Gop, Kind, Messenger, OnOff, Periods, Stream, Traffic, Voice};
+use super::{Codec, Conference, FrameSize, FrameTrace, Gop, Kind, OnOff, Periods, Stream, Traffic, Voice};
 use crate::link::QueueLimit;
 use crate::link::parse::{ParseError, duration, fail, number_and_unit, rate};
 use core::fmt;
@@ -31,8 +31,8 @@ impl FromStr for Traffic {
             ("frames", rest) => frames(text, rest),
             ("prcmt", "") => Ok(Self::Prcmt),
             ("conference", rest) => conference(text, rest).map(Self::Conference),
-            ("msn", "") => Ok(Self::Messenger(Messenger::Msn)),
-            ("skype", "") => Ok(Self::Messenger(Messenger::Skype)),
+            ("msn", "") => Ok(Self::Msn),
+            ("skype", "") => Ok(Self::Skype),
             _ => fail(text, FIRST_WORD, "bulk or cbr:64kbit,160B"),
         }
     }
@@ -219,8 +219,8 @@ impl fmt::Display for Traffic {
             Self::Gop(gop) => write_gop(f, gop),
             Self::Frames(trace) => write!(f, "frames:{},{}fps", trace.name(), trace.fps()),
             Self::Prcmt => f.write_str("prcmt"),
-            Self::Messenger(Messenger::Msn) => f.write_str("msn"),
-            Self::Messenger(Messenger::Skype) => f.write_str("skype"),
+            Self::Msn => f.write_str("msn"),
+            Self::Skype => f.write_str("skype"),
             Self::Conference(conference) => {
                 write!(f, "conference:audio={}B", conference.sound)?;
                 conference.pictures.iter().try_for_each(|gop| f.write_str(",").and_then(|()| write_gop(f, gop)))
@@ -274,8 +274,8 @@ mod tests {
             ),
             ("gop:IBP,29.97fps,I=10kB/2kB,P=5kB,B=2kB/1B", Traffic::Gop(gop.clone())),
             ("prcmt", Traffic::Prcmt),
-            ("msn", Traffic::Messenger(Messenger::Msn)),
-            ("skype", Traffic::Messenger(Messenger::Skype)),
+            ("msn", Traffic::Msn),
+            ("skype", Traffic::Skype),
             ("conference", Traffic::Conference(Conference::default())),
             ("conference:audio=74B", Traffic::Conference(Conference { sound: 74, pictures: None })),
             (
