@@ -90,7 +90,7 @@ fn part_for(stream: &Stream, address: &str, time: Duration) -> Duration {
     flow(&stream.out, 250_000, |_| {})
 }
 
-/// A test of this file by its name, on an internet of its own, with a clip of so many seconds.
+/// A test of this file by its name, on an internet of its own, with a clip of `seconds`.
 fn on_an_internet(name: &str, seconds: u32, inside: impl FnOnce(&Path)) {
     in_namespace(&format!("nats_change::{name}"), |dir| {
         if internet() {

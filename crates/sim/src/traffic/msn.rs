@@ -20,11 +20,12 @@ const QUIET: (f64, f64) = (650.0, 135.0);
 const DEVIATIONS: f64 = 3.0;
 /// The first packet of a frame that does not go in one.
 const FIRST: [usize; 2] = [896, 1066];
-/// The source says that there was a gap between the packets of a frame, and not how long. Chosen: a quarter of a frame.
+/// The source says that there was a gap between the packets of a frame, and not how long. Chosen: a
+/// quarter of a frame.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A call of 60 s as MSN Messenger made it in 2006 (SBPN §4.4.3). Silence suppression is left out, as SBPN leaves it out of
-/// its own model (§4.4.5): how long the silences were is not said.
+/// A call of 60 s as MSN Messenger made it in 2006 (SBPN §4.4.3). Silence suppression is left out, as
+/// SBPN leaves it out of its own model (§4.4.5): how long the silences were is not said.
 #[derive(Debug)]
 pub(super) struct Msn {
     rng: Rng,
