@@ -58,6 +58,8 @@ struct Group {
     heard: Instant,
     /// When all its links were quiet and were told that they are registered.
     recalled: Option<Instant>,
+    /// A link of it has joined another group since a link last joined it: its sender began anew.
+    left: bool,
     /// A packet of SRT has come.
     used: bool,
 }
@@ -181,7 +183,14 @@ impl Bonds {
                 self.count += 1;
                 // 100::/64 leads nowhere.
                 let alias = SocketAddr::new(Ipv6Addr::from_bits(0x0100 << 112 | u128::from(self.count)).into(), 1);
-                let group = Group { id: Box::new(*id), links: Vec::new(), heard: now, recalled: None, used: false };
+                let group = Group {
+                    id: Box::new(*id),
+                    links: Vec::new(),
+                    heard: now,
+                    recalled: None,
+                    left: false,
+                    used: false,
+                };
                 self.groups.insert(alias, group);
                 alias
             }
@@ -192,6 +201,7 @@ impl Bonds {
             self.leave(from, other);
         }
         let Some(group) = self.groups.get_mut(&alias) else { return };
+        group.left = false;
         if !group.links.iter().any(|link| link.report.remote == from) {
             if group.links.len() >= LINKS {
                 return self.say(from, &Packet::Error);
@@ -230,6 +240,7 @@ impl Bonds {
         self.members.remove(&link);
         if let Some(group) = self.groups.get_mut(&alias) {
             group.links.retain(|it| it.report.remote != link);
+            group.left = true;
         }
     }
 
@@ -302,7 +313,10 @@ impl Bonds {
         for group in self.groups.values_mut() {
             group.links.retain(|link| now - link.report.heard < SILENT);
             let is_quiet = |link: &&Link| now - link.report.heard >= QUIET;
-            quiet.extend(group.links.iter().filter(is_quiet).map(|link| link.report.remote));
+            // Its sender, which began anew and whose registration was lost, would take a recall for
+            // the answer to that, and send over this link into a group that it has left.
+            let recalls = |link: &&Link| !group.left && is_quiet(link);
+            quiet.extend(group.links.iter().filter(recalls).map(|link| link.report.remote));
             if group.links.iter().all(|link| is_quiet(&link)) {
                 group.recalled = Some(now);
             }
@@ -475,6 +489,20 @@ mod tests {
         // Another link of it joins, and leaves the group that it had.
         assert_eq!(say(&mut bonds, 6300, 2, &Packet::Register2(&id)), [0x92, 0x02]);
         assert_eq!(comes(&mut bonds, 6400, 2), alias);
+    }
+
+    #[test]
+    fn links_that_their_sender_has_left_behind_are_not_recalled() {
+        let mut bonds = bonds();
+        group(&mut bonds, 0, 1, &[1, 2]);
+        bonds.handle(Instant::from_millis(100), addr(2), &data(1)).unwrap();
+        // It begins anew, and what it says over its second link is lost.
+        let id = group(&mut bonds, 2500, 2, &[1]);
+        bonds.handle(Instant::from_millis(2600), addr(1), &data(1)).unwrap();
+        assert_eq!((12..20).flat_map(|quarter| tend(&mut bonds, quarter * 250)).count(), 0);
+        // It says so again, and the link is told from then on.
+        assert_eq!(say(&mut bonds, 5000, 2, &Packet::Register2(&id)), [0x92, 0x02]);
+        assert!((32..36).flat_map(|quarter| tend(&mut bonds, quarter * 250)).any(|(to, _)| to == addr(2)));
     }
 
     #[test]
