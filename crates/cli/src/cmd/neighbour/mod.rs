@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::units;
 use braidcast_core::{Datagram, Ecn, Instant, Rng, Route, SocketId};
-use braidcast_driver::{Batch, DatagramReader};
+use braidcast_driver::{Batch, DatagramReader, Outbox};
 use braidcast_gateway::rist;
 use braidcast_gateway::srt::{ConnectionId, Delivered, Direction, Ended, Endpoint, Options, Passphrase, Report};
 use mio::unix::SourceFd;
@@ -47,8 +47,8 @@ const FILE: u64 = 4096;
 /// A neighbour.
 pub(crate) struct Neighbour {
     name: String,
-    /// The one, or RIST's two, and what reads them.
-    sockets: Vec<(UdpSocket, DatagramReader)>,
+    /// The one, or RIST's two, and what waits to leave over each.
+    sockets: Vec<(DatagramReader, Outbox)>,
     /// What waits for two of them at once.
     both: Option<(Poll, Events)>,
     machine: Spoken,
@@ -90,14 +90,17 @@ impl Neighbour {
         };
         for socket in &sockets {
             socket.set_nonblocking(true).map_err(|e| common::broken(&e))?;
-            // Less than is asked for does no harm.
-            let _ = sockopt::set_socket_recv_buffer_size(socket, BUFFER);
+            // Beyond rmem_max for those who may; less than is asked for does no harm.
+            if sockopt::set_socket_recv_buffer_size_force(socket, BUFFER).is_err() {
+                let _ = sockopt::set_socket_recv_buffer_size(socket, BUFFER);
+            }
             let _ = sockopt::set_socket_send_buffer_size(socket, BUFFER);
         }
-        let sockets =
-            sockets.into_iter().map(with_reader).collect::<Result<Vec<_>, _>>().map_err(|e| common::broken(&e))?;
+        let v6 = sockets[0].local_addr().is_ok_and(|addr| addr.is_ipv6());
+        let with_outbox = |socket: UdpSocket| Ok((DatagramReader::new(socket.into())?, Outbox::default()));
+        let sockets = sockets.into_iter().map(with_outbox).collect::<io::Result<Vec<_>>>();
+        let sockets = sockets.map_err(|e| common::broken(&e))?;
         let both = if sockets.len() > 1 { Some(both(&sockets).map_err(|e| common::broken(&e))?) } else { None };
-        let v6 = sockets[0].0.local_addr().is_ok_and(|addr| addr.is_ipv6());
         Ok(Self {
             name: neighbour.to_string(),
             sockets,
@@ -122,7 +125,7 @@ impl Neighbour {
             let _ = poll.poll(events, Some(Duration::ZERO));
         }
         let mut all = Batch { datagrams: 0, more: false };
-        for (id, (_, reader)) in (0..).map(SocketId).zip(&mut self.sockets) {
+        for (id, (reader, _)) in (0..).map(SocketId).zip(&mut self.sockets) {
             let batch = read(now, id, reader, &mut self.machine);
             all = Batch { datagrams: all.datagrams + batch.datagrams, more: all.more | batch.more };
         }
@@ -132,7 +135,7 @@ impl Neighbour {
         self.transmit(now);
         if now >= self.keep_at {
             self.keep_at = now + KEEP;
-            let first = self.machine.reports().into_iter().next().map(|(_, report)| self.seen(report));
+            let first = self.machine.first_report().map(|report| self.seen(report));
             self.last = first.or(self.last.take());
         }
         all
@@ -147,12 +150,13 @@ impl Neighbour {
             {
                 remote.set_ip(ip.to_ipv6_mapped().into());
             }
-            // An ICMP error that came meanwhile is reported once in place of sending.
-            let Some((socket, _)) = self.sockets.get(usize::from(transmit.route.socket.0)) else { continue };
-            if socket.send_to(&self.buf, remote).is_err() && socket.send_to(&self.buf, remote).is_err() {
-                self.unsent += 1;
+            let Some((socket, outbox)) = self.sockets.get_mut(usize::from(transmit.route.socket.0)) else { continue };
+            outbox.push(remote, &self.buf);
+            if outbox.is_full() {
+                self.unsent += socket.send(outbox);
             }
         }
+        self.unsent += self.sockets.iter_mut().map(|(socket, outbox)| socket.send(outbox)).sum::<u64>();
     }
 
     fn seen(&self, report: Report) -> Seen {
@@ -453,12 +457,6 @@ fn rist_endpoint(
     Ok((sockets, Spoken::Rist { machine: Box::new(machine), is_sink }))
 }
 
-/// The same socket a second time, to read many datagrams with one system call.
-fn with_reader(socket: UdpSocket) -> io::Result<(UdpSocket, DatagramReader)> {
-    let reader = DatagramReader::new(socket.try_clone()?.into())?;
-    Ok((socket, reader))
-}
-
 /// Reads a burst of what has come.
 fn read(now: Instant, id: SocketId, reader: &mut DatagramReader, machine: &mut Spoken) -> Batch {
     let mut all = Batch { datagrams: 0, more: true };
@@ -478,7 +476,7 @@ fn read(now: Instant, id: SocketId, reader: &mut DatagramReader, machine: &mut S
 }
 
 /// What can be read when one of several sockets can be.
-fn both(sockets: &[(UdpSocket, DatagramReader)]) -> io::Result<(Poll, Events)> {
+fn both(sockets: &[(DatagramReader, Outbox)]) -> io::Result<(Poll, Events)> {
     let poll = Poll::new()?;
     for (n, (socket, _)) in sockets.iter().enumerate() {
         poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), Token(n), Interest::READABLE)?;
