@@ -62,6 +62,8 @@ pub(crate) struct Neighbour {
     scheme: Scheme,
     /// The socket is IPv6's, and may serve both families.
     v6: bool,
+    /// The latency of our own stream behind it, if it is a source of one.
+    behind: Option<Duration>,
     /// When its report is kept next.
     keep_at: Instant,
     /// Of the present connection, or the last one.
@@ -112,9 +114,15 @@ impl Neighbour {
             unsent: 0,
             scheme: neighbour.scheme,
             v6,
+            behind: None,
             keep_at: now,
             last: None,
         })
+    }
+
+    /// What comes from it goes on in a stream of ours with this latency.
+    pub(crate) const fn goes_on_for(&mut self, latency: Duration) {
+        self.behind = Some(latency);
     }
 
     /// Reads what is there, and sends what is to be sent.
@@ -231,8 +239,11 @@ impl Neighbour {
         match event {
             Event::Connected(id) => {
                 let Some((_, report)) = self.machine.reports().into_iter().find(|(it, _)| it == id) else { return };
+                let total = self.behind.map_or_else(String::new, |behind| {
+                    format!("; {} in total until it is played", units::time(report.latency + behind))
+                });
                 if self.scheme == Scheme::Rist {
-                    return live.note(self.connected_by_rist(&report));
+                    return live.note(self.connected_by_rist(&report) + &total);
                 }
                 let stream = if report.stream_id.is_empty() {
                     String::new()
@@ -243,7 +254,7 @@ impl Neighbour {
                 let [ours, theirs] = [report.latency, report.peer_latency].map(units::time);
                 let remote = self.remote(&report);
                 live.note(format!(
-                    "{name}: connected to {remote}{stream}, {keys}; SRT latency {ours} towards here, {theirs} from here"
+                    "{name}: connected to {remote}{stream}, {keys}; SRT latency {ours} towards here, {theirs} from here{total}"
                 ));
             }
             Event::Ended(_, why) => {
@@ -290,7 +301,10 @@ impl Neighbour {
 
     /// How it goes.
     pub(crate) fn figures(&self) -> Figures {
-        Seen::figures(self.last.as_ref(), self.scheme.name(), self.machine.is_connected())
+        let figures = Seen::figures(self.last.as_ref(), self.scheme.name(), self.machine.is_connected());
+        let latency = self.last.as_ref().map(|seen| seen.report.latency);
+        let total_latency_ms = self.behind.zip(latency).map(|(behind, latency)| (behind + latency).as_secs_f64() * 1e3);
+        Figures { total_latency_ms, ..figures }
     }
 }
 
