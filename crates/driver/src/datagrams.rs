@@ -1,5 +1,6 @@
 //! Datagrams of an application's own sockets, many with one system call.
 
+use crate::outbox::Outbox;
 use crate::socket::{Slots, set_option};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
@@ -11,9 +12,9 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// Datagrams that Linux splits from one buffer at most (UDP_MAX_SEGMENTS, 64 before Linux 6.9).
-const MAX_SEGMENTS: usize = 64;
+pub(crate) const MAX_SEGMENTS: usize = 64;
 /// No UDP payload is longer (IPv4: 65535 - 20 - 8), and so no buffer that is to be split.
-const MAX_BATCH: usize = 65_507;
+pub(crate) const MAX_BATCH: usize = 65_507;
 
 /// What one batch had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +70,12 @@ impl DatagramReader {
     /// Those of the socket.
     pub fn receive_from(&mut self, mut take: impl FnMut(SocketAddr, &[u8])) -> io::Result<Batch> {
         self.receive_each(|meta, bytes| take(meta.addr, bytes))
+    }
+
+    /// Sends all that waits in `outbox` from the address that the socket is bound to. Returns how
+    /// many datagrams the system did not take.
+    pub fn send(&mut self, outbox: &mut Outbox) -> u64 {
+        outbox.send(&self.raw, &self.state)
     }
 
     fn receive_each(&mut self, mut take: impl FnMut(&RecvMeta, &[u8])) -> io::Result<Batch> {

@@ -1,11 +1,11 @@
 //! An encoder and a player, as the live measurements see them.
 //!   udp-pace source FILE ADDR:PORT MBIT      sends FILE in datagrams of 1316 bytes, evenly paced
-//!   udp-pace nulls SECS ADDR:PORT MBIT       the same of null packets
+//!   udp-pace nulls SECS ADDR:PORT MBIT       the same of null packets; to stdout if it is - in place of the address
 //!   udp-pace sink ADDR:PORT IDLE_SECS        prints READY; RESULT after IDLE_SECS without a datagram, once one came
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,10 @@ impl Read for Nulls {
 
 fn source(mut file: impl Read, to: &str, mbit: f64) -> Result<(), Box<dyn Error>> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    socket.connect(to)?;
+    let to_stdout = to == "-";
+    if !to_stdout {
+        socket.connect(to)?;
+    }
     let gap = Duration::from_secs_f64(DATAGRAM as f64 * 8.0 / (mbit * 1e6));
     let mut datagram = [0; DATAGRAM];
     let mut due = Instant::now();
@@ -58,6 +61,11 @@ fn source(mut file: impl Read, to: &str, mbit: f64) -> Result<(), Box<dyn Error>
             Err(error) => return Err(error.into()),
         }
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        if to_stdout {
+            std::io::stdout().write_all(&datagram)?;
+            due += gap;
+            continue;
+        }
         match socket.send(&datagram) {
             // Nobody listens yet, or not any more: a camera would not notice either.
             Err(error) if error.kind() != ErrorKind::ConnectionRefused => return Err(error.into()),

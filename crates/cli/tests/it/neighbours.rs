@@ -171,7 +171,7 @@ fn what_an_encoder_sends_by_srt_comes_out_by_srt_and_into_a_file_the_same() {
     let sender = sender.wait_for("the neighbour ended the connection");
     sender.interrupt();
     let (sent, received): (Ran, Ran) = (sender.finish(), receiver.finish());
-    sent.says(0, &["stream '#!::r=cam1,m=publish', AES-256; SRT latency 200 ms towards here"]);
+    sent.says(0, &["stream '#!::r=cam1,m=publish', AES-256; SRT latency 200 ms towards here", "; 700 ms in total"]);
     received.says(0, &["connected to 127.0.0.1:", "AES-128"]);
     let read = |name: &str| std::fs::read(dir.join(name)).unwrap();
     let (out, mut fetched) = (read("out.ts"), read("fetched.ts"));
@@ -188,6 +188,7 @@ fn what_an_encoder_sends_by_srt_comes_out_by_srt_and_into_a_file_the_same() {
     let (sent, received) = (sent.json(), received.json());
     let neighbour = &sent["neighbour"];
     assert_eq!((&neighbour["protocol"], &neighbour["key_bytes"]), (&"srt".into(), &32.into()));
+    assert_eq!((&neighbour["latency_ms"], &neighbour["total_latency_ms"]), (&200.0.into(), &700.0.into()));
     assert_eq!((&neighbour["skipped_packets"], &neighbour["undecrypted_packets"]), (&0.into(), &0.into()));
     let neighbours = received["neighbours"].as_array().unwrap();
     assert_eq!((&neighbours[0]["key_bytes"], &neighbours[0]["dropped_packets"]), (&16.into(), &0.into()));
@@ -195,6 +196,57 @@ fn what_an_encoder_sends_by_srt_comes_out_by_srt_and_into_a_file_the_same() {
     for ran in [&sent, &received] {
         assert!(!ran.to_string().contains("horse"), "a secret is shown");
     }
+}
+
+/// Two seconds of video by this encoder go to `to`, at their own speed.
+fn encode(dir: &Path, encoder: &str, to: &str) -> bool {
+    let video = ["-nostdin", "-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-t", "2"];
+    let codec = ["-c:v", encoder, "-b:v", "500k", "-bf", "0", "-g", "10", "-f", "mpegts", to];
+    Command::new("ffmpeg").current_dir(dir).args(video).args(codec).status().unwrap().success()
+}
+
+/// Frames that begin on ffmpeg's PID for video while its program table has the first one of these
+/// types of streams, and then the second one.
+fn frames_by_type(stream: &[u8], types: [u8; 2]) -> [usize; 2] {
+    let (mut now, mut frames) = (None, [0; 2]);
+    for packet in stream.chunks_exact(188) {
+        let begins = packet[1] & 0x40 != 0;
+        match u16::from_be_bytes([packet[1] & 0x1f, packet[2]]) {
+            // Behind the pointer and 12 bytes of the table, as it has no descriptors of the
+            // program.
+            0x1000 if begins => now = types.iter().position(|it| *it == packet[5 + 12]),
+            0x100 if begins => frames[now.expect("a table, of a type that was sent")] += 1,
+            _ => {}
+        }
+    }
+    frames
+}
+
+#[test]
+fn a_source_that_comes_back_as_another_stream_of_another_codec_goes_on_in_the_same_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let [port, input] = free_ports();
+    let receiver = Running::start(dir, &format!("receive {port} out.ts --json")).wait_for("listening");
+    let sender =
+        Running::start(dir, &format!("send srt://:{input} --to 127.0.0.1:{port} --json")).wait_for("connected");
+    let to = |id: &str| format!("srt://127.0.0.1:{input}?streamid={id}");
+    assert!(encode(dir, "libx264", &to("cam1")));
+    let sender = sender.wait_for("the neighbour ended the connection");
+    assert!(encode(dir, "mpeg2video", &to("studio/b")));
+    let sender = sender.wait_for("stream 'studio/b'");
+    // What came last waits for its time.
+    std::thread::sleep(Duration::from_secs(1));
+    sender.interrupt();
+    let (sent, received): (Ran, Ran) = (sender.finish(), receiver.finish());
+    sent.says(0, &["stream 'cam1'", "stream 'studio/b'"]);
+    received.says(0, &[]);
+    let frames = frames_by_type(&std::fs::read(dir.join("out.ts")).unwrap(), [0x1b, 0x02]);
+    // ffmpeg does not wait for its last packets when it goes.
+    assert!(frames.iter().all(|count| (40..=50).contains(count)), "{frames:?}");
+    let (sent, received) = (sent.json(), received.json());
+    assert_eq!((&sent["restarts"], &sent["neighbour"]["stream_id"]), (&0.into(), &"studio/b".into()), "{sent}");
+    assert_eq!((&received["complete_streams"], &received["restarts"]), (&1.into(), &0.into()), "{received}");
 }
 
 #[test]

@@ -128,7 +128,9 @@ impl Caller {
             _ => Ok(()),
         };
         if let Err(refusal) = outcome {
-            self.state = State::Paused(now + PAUSE);
+            // Another cookie is to be had at once.
+            let pause = if refusal == Refusal::COOKIE { REPEAT } else { PAUSE };
+            self.state = State::Paused(now + pause);
             events.push_back(Event::RefusedByPeer(refusal));
         }
     }

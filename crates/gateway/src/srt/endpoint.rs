@@ -127,8 +127,7 @@ impl Endpoint {
                 buf.extend_from_slice(&self.copied);
                 return Some(to);
             }
-            if let Some((to, answer)) = self.bonds.as_mut().and_then(Bonds::poll_answer) {
-                buf.extend_from_slice(&answer);
+            if let Some(to) = self.bonds.as_mut().and_then(|bonds| bonds.poll_answer(buf)) {
                 return Some(to);
             }
             let remote = match &mut self.side {

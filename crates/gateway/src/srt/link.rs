@@ -92,6 +92,8 @@ pub(super) struct Link {
     tx: Send,
     rtt: Rtt,
     control: VecDeque<Vec<u8>>,
+    /// Buffers of control packets that have left.
+    spare: Vec<Vec<u8>>,
     pub(super) heard: Instant,
     /// When media last came.
     pub(super) media: Instant,
@@ -132,6 +134,7 @@ impl Link {
             tx,
             rtt,
             control: VecDeque::new(),
+            spare: Vec::new(),
             heard: now,
             media: now,
             spoke: now,
@@ -161,9 +164,17 @@ impl Link {
         if self.control.len() >= WAITING {
             return;
         }
-        let mut packet = Vec::with_capacity(16 + body.len());
+        let mut packet = self.spare.pop().unwrap_or_default();
         Control { kind, info, timestamp: self.timestamp(now), to: self.agreed.peer_id, body }.write(&mut packet);
         self.control.push_back(packet);
+    }
+
+    fn say_ack(&mut self, now: Instant, info: u32, ack: &Ack) {
+        let mut body = std::mem::take(&mut self.scratch);
+        body.clear();
+        ack.write(&mut body);
+        self.say(now, ControlKind::Ack, info, &body);
+        self.scratch = body;
     }
 
     /// A packet of this connection came at `now`.
@@ -201,9 +212,7 @@ impl Link {
         self.next_ack.get_or_insert(now + ACK_INTERVAL);
         if self.rx.acknowledged() >= self.light_at {
             self.light_at = self.rx.acknowledged() + LIGHT_ACK;
-            let mut body = Vec::with_capacity(4);
-            Ack { next: self.rx.acknowledged() as u32, ..Ack::default() }.write(&mut body);
-            self.say(now, ControlKind::Ack, 0, &body);
+            self.say_ack(now, 0, &Ack { next: self.rx.acknowledged() as u32, ..Ack::default() });
         }
     }
 
@@ -330,15 +339,13 @@ impl Link {
         self.ack_number = self.ack_number.wrapping_add(1).max(1);
         self.light_at = next + LIGHT_ACK;
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
-        let mut body = Vec::with_capacity(28);
-        Ack {
+        let ack = Ack {
             next: next as u32,
             rtt: Some((micros(self.rtt.smoothed), micros(self.rtt.variance))),
             room: Some(self.rx.room() as u32),
             rate: Some(self.rate),
-        }
-        .write(&mut body);
-        self.say(now, ControlKind::Ack, self.ack_number, &body);
+        };
+        self.say_ack(now, self.ack_number, &ack);
         if self.awaited.len() == AWAITED {
             self.awaited.pop_front();
         }
@@ -386,8 +393,10 @@ impl Link {
 
     /// Writes the next packet to send; `false` if there is none.
     pub(super) fn write_next(&mut self, now: Instant, buf: &mut Vec<u8>) -> bool {
-        if let Some(packet) = self.control.pop_front() {
+        if let Some(mut packet) = self.control.pop_front() {
             buf.extend_from_slice(&packet);
+            packet.clear();
+            self.spare.push(packet);
         } else if self.ended.is_none()
             && let Some(packet) = self.tx.next(now, self.agreed.cipher.as_mut())
         {

@@ -193,7 +193,10 @@ impl Listener {
         let minute = now.as_nanos() / MINUTE;
         let good = |minute| self.cookie(from, minute) == handshake.cookie;
         if !good(minute) && !minute.checked_sub(1).is_some_and(good) {
-            return;
+            // A caller whose listener began anew would wait for 3 s. Nothing is kept, and the
+            // answer is no longer than the question, so who forges addresses gains nothing; nor is
+            // it an event, of which strangers could make many.
+            return self.refuse(now, from, handshake, Refusal::COOKIE);
         }
         if let Some(it) = self.links.iter().find(|it| {
             it.link.agreed.peer == from && it.link.agreed.peer_id == handshake.socket && !it.link.is_ending()

@@ -14,6 +14,9 @@ impl Refusal {
     pub const CLOSE: Self = Self(1007);
     /// A handshake of version 4.
     pub const VERSION: Self = Self(1008);
+    /// The cookie is not the one that the listener gives to this address. libsrt has no other code
+    /// for it: the draft calls it a collision of cookies of two ends that call each other.
+    pub const COOKIE: Self = Self(1009);
     /// Passphrases differ.
     pub const BAD_SECRET: Self = Self(1010);
     /// One end has a passphrase, the other has none.
@@ -46,6 +49,7 @@ impl fmt::Display for Refusal {
             1006 => "an internal error there",
             1007 => "it is closing",
             1008 => "the versions of SRT do not fit: version 1.3.0 is the first that does",
+            1009 => "the cookie of the handshake is not a current one",
             1010 => "the passphrases differ",
             1011 => "one end has a passphrase, the other has none",
             1012 => "one end wants a byte stream, not live mode",

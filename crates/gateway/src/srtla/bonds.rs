@@ -20,6 +20,8 @@ const ALIVE: Duration = Duration::from_secs(4);
 const MINUTE: u64 = 60_000_000_000;
 /// Answers that wait to leave.
 const ANSWERS: usize = 256;
+/// Buffers of answers that are kept for the next ones.
+const SPARE: usize = 16;
 /// A step of the registration is answered again after this time, if its sender has not gone on: senders wait one to
 /// five seconds before they say anything again. It is more than the round trip of most.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -58,6 +60,8 @@ struct Group {
     heard: Instant,
     /// When all its links were quiet and were told that they are registered.
     recalled: Option<Instant>,
+    /// A link of it has joined another group since a link last joined it: its sender began anew.
+    left: bool,
     /// A packet of SRT has come.
     used: bool,
 }
@@ -82,6 +86,8 @@ pub struct Bonds {
     members: BTreeMap<SocketAddr, SocketAddr>,
     count: u64,
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Buffers of answers that have left.
+    spare: Vec<Vec<u8>>,
     /// In the order of their times.
     repeats: VecDeque<Repeat>,
     tend_at: Option<Instant>,
@@ -103,6 +109,7 @@ impl Bonds {
             members: BTreeMap::new(),
             count: 0,
             answers: VecDeque::new(),
+            spare: Vec::new(),
             repeats: VecDeque::new(),
             tend_at: None,
         }
@@ -114,7 +121,7 @@ impl Bonds {
             Packet::Srt(number) => return self.handle_srt(now, from, number, bytes.len()),
             Packet::KeepAlive(bytes) => {
                 let bytes = bytes.to_vec();
-                if self.hear(now, from, bytes.len()).is_some() {
+                if self.hear(now, from, bytes.len(), false).is_some() {
                     self.answer(from, bytes);
                 }
             }
@@ -130,7 +137,7 @@ impl Bonds {
     }
 
     fn say(&mut self, to: SocketAddr, packet: &Packet<'_>) {
-        let mut bytes = Vec::new();
+        let mut bytes = self.spare.pop().unwrap_or_default();
         packet.write(&mut bytes);
         self.answer(to, bytes);
     }
@@ -181,7 +188,14 @@ impl Bonds {
                 self.count += 1;
                 // 100::/64 leads nowhere.
                 let alias = SocketAddr::new(Ipv6Addr::from_bits(0x0100 << 112 | u128::from(self.count)).into(), 1);
-                let group = Group { id: Box::new(*id), links: Vec::new(), heard: now, recalled: None, used: false };
+                let group = Group {
+                    id: Box::new(*id),
+                    links: Vec::new(),
+                    heard: now,
+                    recalled: None,
+                    left: false,
+                    used: false,
+                };
                 self.groups.insert(alias, group);
                 alias
             }
@@ -192,6 +206,7 @@ impl Bonds {
             self.leave(from, other);
         }
         let Some(group) = self.groups.get_mut(&alias) else { return };
+        group.left = false;
         if !group.links.iter().any(|link| link.report.remote == from) {
             if group.links.len() >= LINKS {
                 return self.say(from, &Packet::Error);
@@ -200,7 +215,7 @@ impl Bonds {
             group.links.push(Link { report, came: Vec::with_capacity(ACKNOWLEDGED) });
             self.members.insert(from, alias);
         }
-        self.hear(now, from, 0);
+        self.hear(now, from, 0, false);
         self.tend_at.get_or_insert(now + QUIET);
         self.say_again(now, from, &Packet::Register3);
     }
@@ -230,14 +245,16 @@ impl Bonds {
         self.members.remove(&link);
         if let Some(group) = self.groups.get_mut(&alias) {
             group.links.retain(|it| it.report.remote != link);
+            group.left = true;
         }
     }
 
-    /// The link and its group, if it is one.
-    fn hear(&mut self, now: Instant, from: SocketAddr, len: usize) -> Option<(SocketAddr, &mut Link)> {
+    /// The link and the alias of its group, if it is one. `is_srt`: a packet of SRT came over it.
+    fn hear(&mut self, now: Instant, from: SocketAddr, len: usize, is_srt: bool) -> Option<(SocketAddr, &mut Link)> {
         let alias = *self.members.get(&from)?;
         let group = self.groups.get_mut(&alias)?;
         group.heard = now;
+        group.used |= is_srt;
         let at = group.links.iter().position(|link| link.report.remote == from)?;
         // The one that was heard last is the last one.
         let link = group.links.remove(at);
@@ -249,23 +266,25 @@ impl Bonds {
     }
 
     fn handle_srt(&mut self, now: Instant, from: SocketAddr, number: Option<u32>, len: usize) -> Option<SocketAddr> {
-        let (alias, link) = self.hear(now, from, len)?;
-        let mut ack = None;
-        if let Some(number) = number {
-            link.report.packets += 1;
-            link.came.push(number);
-            if link.came.len() == ACKNOWLEDGED {
-                let mut bytes = Vec::with_capacity(4 + 4 * ACKNOWLEDGED);
-                write_ack(&mut bytes, &link.came);
-                link.came.clear();
-                ack = Some(bytes);
+        let mut ack = self.spare.pop().unwrap_or_default();
+        let heard = self.hear(now, from, len, true);
+        let alias = heard.map(|(alias, link)| {
+            if let Some(number) = number {
+                link.report.packets += 1;
+                link.came.push(number);
+                if link.came.len() == ACKNOWLEDGED {
+                    write_ack(&mut ack, &link.came);
+                    link.came.clear();
+                }
             }
+            alias
+        });
+        if ack.is_empty() {
+            self.spare.push(ack);
+        } else {
+            self.answer(from, ack);
         }
-        ack.into_iter().for_each(|bytes| self.answer(from, bytes));
-        if let Some(group) = self.groups.get_mut(&alias) {
-            group.used = true;
-        }
-        Some(alias)
+        alias
     }
 
     /// The links that a packet of SRT for `alias` goes over: an acknowledgement over all that live, anything else over
@@ -281,9 +300,15 @@ impl Bonds {
             .map(|(_, link)| link.report.remote)
     }
 
-    /// The next answer to send.
-    pub fn poll_answer(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
-        self.answers.pop_front()
+    /// Appends the next answer to `buf`; returns where it goes.
+    pub fn poll_answer(&mut self, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let (to, mut answer) = self.answers.pop_front()?;
+        buf.extend_from_slice(&answer);
+        if self.spare.len() < SPARE {
+            answer.clear();
+            self.spare.push(answer);
+        }
+        Some(to)
     }
 
     /// When to [`tend`](Self::tend) them.
@@ -302,7 +327,10 @@ impl Bonds {
         for group in self.groups.values_mut() {
             group.links.retain(|link| now - link.report.heard < SILENT);
             let is_quiet = |link: &&Link| now - link.report.heard >= QUIET;
-            quiet.extend(group.links.iter().filter(is_quiet).map(|link| link.report.remote));
+            // Its sender, which began anew and whose registration was lost, would take a recall for
+            // the answer to that, and send over this link into a group that it has left.
+            let recalls = |link: &&Link| !group.left && is_quiet(link);
+            quiet.extend(group.links.iter().filter(recalls).map(|link| link.report.remote));
             if group.links.iter().all(|link| is_quiet(&link)) {
                 group.recalled = Some(now);
             }
@@ -356,11 +384,17 @@ mod tests {
         Bonds::new(&mut Rng::from_seed(1))
     }
 
+    /// The next answer, and where it goes.
+    fn answer(bonds: &mut Bonds) -> Option<(SocketAddr, Vec<u8>)> {
+        let mut answer = Vec::new();
+        bonds.poll_answer(&mut answer).map(|to| (to, answer))
+    }
+
     fn say(bonds: &mut Bonds, at: u64, from: u16, packet: &Packet<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
         packet.write(&mut bytes);
         assert_eq!(bonds.handle(Instant::from_millis(at), addr(from), &bytes), None);
-        let (to, answer) = bonds.poll_answer().unwrap();
+        let (to, answer) = answer(bonds).unwrap();
         assert!(to == addr(from) && answer.len() <= bytes.len());
         answer
     }
@@ -393,7 +427,7 @@ mod tests {
         }
         aliases.dedup();
         assert!(aliases.len() == 1 && Bonds::is_alias(aliases[0]) && !Bonds::is_alias(addr(1)));
-        let acks: Vec<_> = std::iter::from_fn(|| bonds.poll_answer()).collect();
+        let acks: Vec<_> = std::iter::from_fn(|| answer(&mut bonds)).collect();
         let [(first, ack), (second, _)] = &acks[..] else { panic!("{acks:?}") };
         assert_eq!((*first, *second), (addr(1), addr(2)));
         let Some(Packet::Ack(acknowledged)) = Packet::parse(ack) else { panic!("{ack:?}") };
@@ -408,7 +442,7 @@ mod tests {
     /// What is said by `at`, to whom.
     fn tend(bonds: &mut Bonds, at: u64) -> Vec<(SocketAddr, Vec<u8>)> {
         bonds.tend(Instant::from_millis(at));
-        std::iter::from_fn(|| bonds.poll_answer()).collect()
+        std::iter::from_fn(|| answer(bonds)).collect()
     }
 
     #[test]
@@ -455,6 +489,20 @@ mod tests {
     }
 
     #[test]
+    fn links_that_their_sender_has_left_behind_are_not_recalled() {
+        let mut bonds = bonds();
+        group(&mut bonds, 0, 1, &[1, 2]);
+        bonds.handle(Instant::from_millis(100), addr(2), &data(1)).unwrap();
+        // It begins anew, and what it says over its second link is lost.
+        let id = group(&mut bonds, 2500, 2, &[1]);
+        bonds.handle(Instant::from_millis(2600), addr(1), &data(1)).unwrap();
+        assert_eq!((12..20).flat_map(|quarter| tend(&mut bonds, quarter * 250)).count(), 0);
+        // It says so again, and the link is told from then on.
+        assert_eq!(say(&mut bonds, 5000, 2, &Packet::Register2(&id)), [0x92, 0x02]);
+        assert!((32..36).flat_map(|quarter| tend(&mut bonds, quarter * 250)).any(|(to, _)| to == addr(2)));
+    }
+
+    #[test]
     fn a_sender_that_is_recalled_and_asks_for_another_group_keeps_its_address() {
         let mut bonds = bonds();
         group(&mut bonds, 0, 1, &[1, 2]);
@@ -483,7 +531,7 @@ mod tests {
         group(&mut bonds, 0, 1, &[1]);
         let alive = [&[0x90, 0][..], &[5; 36]].concat();
         assert_eq!(bonds.handle(Instant::ZERO, addr(9), &alive), None);
-        assert!(bonds.poll_answer().is_none());
+        assert!(answer(&mut bonds).is_none());
         assert_eq!(bonds.handle(Instant::ZERO, addr(9), &data(1)), None);
         assert_eq!(say(&mut bonds, 5, 1, &Packet::KeepAlive(&alive)), alive);
     }

@@ -1,7 +1,8 @@
 //! Who is let in, who is not and why, and who comes back.
 
 use crate::common::{Pair, ms, secret};
-use braidcast_gateway::srt::{Direction, Ended, Event, KeyLength, Options, Refusal};
+use braidcast_core::Rng;
+use braidcast_gateway::srt::{Direction, Ended, Endpoint, Event, KeyLength, Options, Refusal};
 use braidcast_sim::link::{LinkModel, Loss};
 
 fn link() -> LinkModel {
@@ -118,6 +119,20 @@ fn a_caller_that_is_not_heard_is_told_and_calls_anew_at_once() {
         panic!("{:?}", pair.listener_events)
     };
     assert!(pair.got.last().is_some_and(|(number, ..)| *number > 7500), "{:?}", pair.got.last());
+}
+
+#[test]
+fn a_caller_with_the_cookie_of_a_listener_that_is_gone_is_told_and_calls_anew() {
+    let mut pair = Pair::new(Direction::Receive, Options::default(), Options::default(), link());
+    // The cookie has come, and what brings it back is in flight.
+    pair.run(ms(50), 0);
+    let rng = Rng::from_seed(2);
+    *pair.net.node_mut(pair.listener) = Endpoint::listener(pair.net.now(), Direction::Receive, Options::default(), rng);
+    pair.run(ms(400), 0);
+    let [Event::RefusedByPeer(Refusal::COOKIE), Event::Connected(_)] = pair.caller_events[..] else {
+        panic!("{:?}", pair.caller_events)
+    };
+    assert!(matches!(pair.listener_events[..], [Event::Connected(_)]), "{:?}", pair.listener_events);
 }
 
 #[test]

@@ -81,14 +81,16 @@ fn addr(n: u16) -> SocketAddr {
 fn nothing_is_kept_of_who_has_no_cookie() {
     let mut door = Door::new(Options::default());
     let conclusion = door.invited(addr(1));
-    assert_eq!(door.shake(addr(2), &conclusion), None);
+    let refused = HandshakeType::Refusal(Refusal::COOKIE.0);
+    assert_eq!(door.shake(addr(2), &conclusion).unwrap().kind, refused);
     let wrong = Handshake { cookie: conclusion.cookie ^ 1, ..conclusion.clone() };
-    assert_eq!(door.shake(addr(1), &wrong), None);
+    assert_eq!(door.shake(addr(1), &wrong).unwrap().kind, refused);
+    assert!(!door.listener.is_connected() && door.listener.poll_event().is_none());
     // A minute later it is still good, two minutes later not.
     door.now = Instant::from_millis(119_000);
     assert_eq!(door.shake(addr(1), &conclusion).unwrap().kind, HandshakeType::Conclusion);
     door.now = Instant::from_millis(121_000);
-    assert_eq!(door.shake(addr(1), &Handshake { socket: 78, ..conclusion }), None);
+    assert_eq!(door.shake(addr(1), &Handshake { socket: 78, ..conclusion }).unwrap().kind, refused);
 }
 
 #[test]

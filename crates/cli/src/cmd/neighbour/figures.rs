@@ -21,6 +21,9 @@ pub(crate) struct Figures {
     pub(crate) key_bytes: usize,
     pub(crate) latency_ms: f64,
     pub(crate) peer_latency_ms: f64,
+    /// From when a source sends until its stream is played where we send it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total_latency_ms: Option<f64>,
     pub(crate) rtt_ms: f64,
     pub(crate) received_packets: u64,
     pub(crate) received_bytes: u64,
@@ -76,6 +79,7 @@ impl Seen {
             key_bytes: report.key_bytes,
             latency_ms: ms(report.latency),
             peer_latency_ms: ms(report.peer_latency),
+            total_latency_ms: None,
             rtt_ms: ms(report.rtt),
             received_packets: received.packets,
             received_bytes: received.bytes,

@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::units;
 use braidcast_core::{Datagram, Ecn, Instant, Rng, Route, SocketId};
-use braidcast_driver::{Batch, DatagramReader};
+use braidcast_driver::{Batch, DatagramReader, Outbox};
 use braidcast_gateway::rist;
 use braidcast_gateway::srt::{ConnectionId, Delivered, Direction, Ended, Endpoint, Options, Passphrase, Report};
 use mio::unix::SourceFd;
@@ -47,8 +47,8 @@ const FILE: u64 = 4096;
 /// A neighbour.
 pub(crate) struct Neighbour {
     name: String,
-    /// The one, or RIST's two, and what reads them.
-    sockets: Vec<(UdpSocket, DatagramReader)>,
+    /// The one, or RIST's two, and what waits to leave over each.
+    sockets: Vec<(DatagramReader, Outbox)>,
     /// What waits for two of them at once.
     both: Option<(Poll, Events)>,
     machine: Spoken,
@@ -62,6 +62,8 @@ pub(crate) struct Neighbour {
     scheme: Scheme,
     /// The socket is IPv6's, and may serve both families.
     v6: bool,
+    /// The latency of our own stream behind it, if it is a source of one.
+    behind: Option<Duration>,
     /// When its report is kept next.
     keep_at: Instant,
     /// Of the present connection, or the last one.
@@ -90,14 +92,17 @@ impl Neighbour {
         };
         for socket in &sockets {
             socket.set_nonblocking(true).map_err(|e| common::broken(&e))?;
-            // Less than is asked for does no harm.
-            let _ = sockopt::set_socket_recv_buffer_size(socket, BUFFER);
+            // Beyond rmem_max for those who may; less than is asked for does no harm.
+            if sockopt::set_socket_recv_buffer_size_force(socket, BUFFER).is_err() {
+                let _ = sockopt::set_socket_recv_buffer_size(socket, BUFFER);
+            }
             let _ = sockopt::set_socket_send_buffer_size(socket, BUFFER);
         }
-        let sockets =
-            sockets.into_iter().map(with_reader).collect::<Result<Vec<_>, _>>().map_err(|e| common::broken(&e))?;
+        let v6 = sockets[0].local_addr().is_ok_and(|addr| addr.is_ipv6());
+        let with_outbox = |socket: UdpSocket| Ok((DatagramReader::new(socket.into())?, Outbox::default()));
+        let sockets = sockets.into_iter().map(with_outbox).collect::<io::Result<Vec<_>>>();
+        let sockets = sockets.map_err(|e| common::broken(&e))?;
         let both = if sockets.len() > 1 { Some(both(&sockets).map_err(|e| common::broken(&e))?) } else { None };
-        let v6 = sockets[0].0.local_addr().is_ok_and(|addr| addr.is_ipv6());
         Ok(Self {
             name: neighbour.to_string(),
             sockets,
@@ -109,9 +114,15 @@ impl Neighbour {
             unsent: 0,
             scheme: neighbour.scheme,
             v6,
+            behind: None,
             keep_at: now,
             last: None,
         })
+    }
+
+    /// What comes from it goes on in a stream of ours with this latency.
+    pub(crate) const fn goes_on_for(&mut self, latency: Duration) {
+        self.behind = Some(latency);
     }
 
     /// Reads what is there, and sends what is to be sent.
@@ -122,7 +133,7 @@ impl Neighbour {
             let _ = poll.poll(events, Some(Duration::ZERO));
         }
         let mut all = Batch { datagrams: 0, more: false };
-        for (id, (_, reader)) in (0..).map(SocketId).zip(&mut self.sockets) {
+        for (id, (reader, _)) in (0..).map(SocketId).zip(&mut self.sockets) {
             let batch = read(now, id, reader, &mut self.machine);
             all = Batch { datagrams: all.datagrams + batch.datagrams, more: all.more | batch.more };
         }
@@ -132,7 +143,7 @@ impl Neighbour {
         self.transmit(now);
         if now >= self.keep_at {
             self.keep_at = now + KEEP;
-            let first = self.machine.reports().into_iter().next().map(|(_, report)| self.seen(report));
+            let first = self.machine.first_report().map(|report| self.seen(report));
             self.last = first.or(self.last.take());
         }
         all
@@ -147,12 +158,13 @@ impl Neighbour {
             {
                 remote.set_ip(ip.to_ipv6_mapped().into());
             }
-            // An ICMP error that came meanwhile is reported once in place of sending.
-            let Some((socket, _)) = self.sockets.get(usize::from(transmit.route.socket.0)) else { continue };
-            if socket.send_to(&self.buf, remote).is_err() && socket.send_to(&self.buf, remote).is_err() {
-                self.unsent += 1;
+            let Some((socket, outbox)) = self.sockets.get_mut(usize::from(transmit.route.socket.0)) else { continue };
+            outbox.push(remote, &self.buf);
+            if outbox.is_full() {
+                self.unsent += socket.send(outbox);
             }
         }
+        self.unsent += self.sockets.iter_mut().map(|(socket, outbox)| socket.send(outbox)).sum::<u64>();
     }
 
     fn seen(&self, report: Report) -> Seen {
@@ -227,8 +239,11 @@ impl Neighbour {
         match event {
             Event::Connected(id) => {
                 let Some((_, report)) = self.machine.reports().into_iter().find(|(it, _)| it == id) else { return };
+                let total = self.behind.map_or_else(String::new, |behind| {
+                    format!("; {} in total until it is played", units::time(report.latency + behind))
+                });
                 if self.scheme == Scheme::Rist {
-                    return live.note(self.connected_by_rist(&report));
+                    return live.note(self.connected_by_rist(&report) + &total);
                 }
                 let stream = if report.stream_id.is_empty() {
                     String::new()
@@ -239,7 +254,7 @@ impl Neighbour {
                 let [ours, theirs] = [report.latency, report.peer_latency].map(units::time);
                 let remote = self.remote(&report);
                 live.note(format!(
-                    "{name}: connected to {remote}{stream}, {keys}; SRT latency {ours} towards here, {theirs} from here"
+                    "{name}: connected to {remote}{stream}, {keys}; SRT latency {ours} towards here, {theirs} from here{total}"
                 ));
             }
             Event::Ended(_, why) => {
@@ -286,7 +301,10 @@ impl Neighbour {
 
     /// How it goes.
     pub(crate) fn figures(&self) -> Figures {
-        Seen::figures(self.last.as_ref(), self.scheme.name(), self.machine.is_connected())
+        let figures = Seen::figures(self.last.as_ref(), self.scheme.name(), self.machine.is_connected());
+        let latency = self.last.as_ref().map(|seen| seen.report.latency);
+        let total_latency_ms = self.behind.zip(latency).map(|(behind, latency)| (behind + latency).as_secs_f64() * 1e3);
+        Figures { total_latency_ms, ..figures }
     }
 }
 
@@ -453,12 +471,6 @@ fn rist_endpoint(
     Ok((sockets, Spoken::Rist { machine: Box::new(machine), is_sink }))
 }
 
-/// The same socket a second time, to read many datagrams with one system call.
-fn with_reader(socket: UdpSocket) -> io::Result<(UdpSocket, DatagramReader)> {
-    let reader = DatagramReader::new(socket.try_clone()?.into())?;
-    Ok((socket, reader))
-}
-
 /// Reads a burst of what has come.
 fn read(now: Instant, id: SocketId, reader: &mut DatagramReader, machine: &mut Spoken) -> Batch {
     let mut all = Batch { datagrams: 0, more: true };
@@ -478,7 +490,7 @@ fn read(now: Instant, id: SocketId, reader: &mut DatagramReader, machine: &mut S
 }
 
 /// What can be read when one of several sockets can be.
-fn both(sockets: &[(UdpSocket, DatagramReader)]) -> io::Result<(Poll, Events)> {
+fn both(sockets: &[(DatagramReader, Outbox)]) -> io::Result<(Poll, Events)> {
     let poll = Poll::new()?;
     for (n, (socket, _)) in sockets.iter().enumerate() {
         poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), Token(n), Interest::READABLE)?;

@@ -125,6 +125,14 @@ impl Spoken {
         }
     }
 
+    /// How the one goes that has been there for the longest.
+    pub(super) fn first_report(&self) -> Option<Report> {
+        match self {
+            Self::Srt(it) => it.reports().next().map(|(_, report)| report),
+            Self::Rist { .. } => self.reports().pop().map(|(_, report)| report),
+        }
+    }
+
     /// How this one goes.
     pub(super) fn report(&self, connection: ConnectionId) -> Option<Report> {
         match self {

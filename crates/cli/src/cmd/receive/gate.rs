@@ -81,6 +81,8 @@ pub(super) struct Gate {
     slice: Duration,
     /// When something was read last.
     read: Instant,
+    /// More than one packet comes in a slice.
+    dense: bool,
     /// It is not read before.
     rests: Instant,
     pub(super) callers: BTreeMap<ConnectionId, Caller>,
@@ -127,6 +129,7 @@ impl Gate {
             name,
             slice: of_latency,
             read: Instant::ZERO,
+            dense: false,
             rests: Instant::ZERO,
             callers: BTreeMap::new(),
         })
@@ -146,9 +149,11 @@ impl Gate {
                 if batch.datagrams > 0 {
                     self.read = now;
                 }
-                // Whoever rested comes later than a slice.
-                let dense = now.since(before) < 2 * self.slice && batch.datagrams > 1;
-                if dense && !batch.more {
+                // One by one too: what comes evenly is else read packet by packet. Whoever rested
+                // comes later than a slice.
+                let within = self.slice * if self.dense { 2 } else { 1 };
+                self.dense = batch.datagrams > 0 && now.since(before) < within;
+                if self.dense && !batch.more {
                     let halved = batch.datagrams > FULL;
                     self.rests = now + if halved { self.slice / 2 } else { self.slice };
                     return driver.rest(self.input, self.rests).map_err(|e| broken(&e));

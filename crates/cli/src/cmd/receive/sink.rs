@@ -11,7 +11,7 @@ use crate::cmd::udp::UdpOutput;
 use crate::failure::{Failure, Outcome, broken};
 use braidcast_driver::{Direction, Driver, InputId};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -72,7 +72,9 @@ impl Sink {
     fn stdout(driver: &mut Driver) -> io::Result<Self> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let kind = file.metadata()?.file_type();
-        if kind.is_file() {
+        // A device that is no terminal, /dev/null above all, takes bytes at once: nothing of it
+        // waits for its turn in pieces that a pipe has room for.
+        if kind.is_file() || (kind.is_char_device() && !file.is_terminal()) {
             return Ok(Self::Device { name: "stdout".into(), file });
         }
         Pipe::stdout(file, driver).map(Self::Pipe)

@@ -148,6 +148,9 @@ impl Source {
     fn set_latency(&mut self, latency: Duration, slice: Duration) {
         // What goes as fast as there is room comes as fast as it can.
         self.slice = if self.goes_freely() { Duration::ZERO } else { slice_of(slice, latency) };
+        if let Reader::Neighbour(neighbour) = &mut self.reader {
+            neighbour.goes_on_for(latency);
+        }
         self.units.set_patience((latency / PATIENCE).clamp(LEAST_PATIENCE, MOST_PATIENCE));
     }
 

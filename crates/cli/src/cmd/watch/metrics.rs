@@ -208,9 +208,13 @@ fn fill_neighbours(registry: &mut Registry, streams: &[StreamFigures]) {
         streams.iter().flat_map(|stream| stream.neighbours.iter().map(move |it| (of(stream, it), it))).collect();
     let connected = gauges(registry, "neighbour_connected", "1 if the neighbour is there, else 0");
     let rtt = gauges(registry, "neighbour_rtt_seconds", "Smoothed round-trip time");
+    let total = gauges(registry, "neighbour_total_latency_seconds", "From the neighbour's sending to playout");
     for (labels, it) in &each {
         connected.get_or_create(labels).set(f64::from(u8::from(it.connected)));
         rtt.get_or_create(labels).set(it.rtt_ms / 1e3);
+        if let Some(ms) = it.total_latency_ms {
+            total.get_or_create(labels).set(ms / 1e3);
+        }
     }
     let mut counter = |name: &str, help: &str, value: fn(&neighbour::Figures) -> u64| {
         let family = counters(registry, name, help);

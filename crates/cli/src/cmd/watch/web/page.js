@@ -105,7 +105,7 @@ function showNeighbours(stream) {
   byId('beside').hidden = all.length === 0;
   fill(byId('neighbours'), ['protocol', 'from or to', 'state', 'stream id', 'key', 'latency', 'RTT', 'received', 'recovered', 'skipped', 'sent', 'sent again', 'dropped'], all.map(it => [
     it.protocol, it.remote || (it.links || []).map(link => link.remote).join(', ') || '–', it.connected ? ['connected', 'good'] : ['waits', 'bad'], it.stream_id || '–',
-    it.key_bytes ? `AES-${8 * it.key_bytes}` : 'none', ms(it.latency_ms), ms(it.rtt_ms), it.received_packets, it.recovered_packets,
+    it.key_bytes ? `AES-${8 * it.key_bytes}` : 'none', it.total_latency_ms === undefined ? ms(it.latency_ms) : `${ms(it.latency_ms)}, in total ${ms(it.total_latency_ms)}`, ms(it.rtt_ms), it.received_packets, it.recovered_packets,
     [String(it.skipped_packets), it.skipped_packets ? 'doubtful' : ''], it.sent_packets, it.repeated_packets, it.dropped_packets,
   ]));
 }
