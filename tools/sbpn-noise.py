@@ -2,8 +2,9 @@
 """How far SBPN's own values of one thing are apart.
 
 Its ring and its SBPN2 with the ring are one algorithm (sbpn-ring says why), measured at the same
-60 points. Prints, for parts of the link rates, the standard deviation of a single value, and the
-bound that 95 % of them keep.
+60 points. Prints, for parts of the link rates, the standard deviation of a single value, and how far
+95 % of two values are apart at most: one of the source's and one of ours, which come from as many
+runs.
 """
 
 import csv
@@ -28,7 +29,7 @@ def main():
             # The variance of a difference is twice that of a value.
             deviation = math.sqrt(sum(it * it for it in apart) / len(apart) / 2)
             part = f"{metric:12} {least:5} to {most:4} kbit/s: {len(apart):2} pairs"
-            print(f"{part}, deviation {deviation:.2f}, bound {1.96 * deviation:.2f}")
+            print(f"{part}, deviation {deviation:.2f}, two {1.96 * math.sqrt(2) * deviation:.2f} apart")
 
 
 if __name__ == "__main__":

@@ -94,6 +94,8 @@ pub struct Conditions<'a> {
 pub struct Acked {
     /// Bytes acknowledged for the first time that count for the window.
     pub bytes: usize,
+    /// Of these, what earns no growth in congestion avoidance.
+    pub uncredited: usize,
     /// The transport lets the window grow: the path is not recovering from losses, for example.
     pub may_grow: bool,
     /// Before this acknowledgement as much was in flight as the window allows. A window that the

@@ -81,12 +81,16 @@ impl<R: Response> Reno<R> {
             let step = mtu.saturating_mul(mtu) / self.window.max(1);
             return (acked.was_full && acked.bytes > 0).then(|| step.max(1));
         }
-        self.credit = self.credit.saturating_add(acked.bytes);
+        self.credit = self.credit.saturating_add(acked.bytes.saturating_sub(acked.uncredited));
         if self.credit < self.window {
             return None;
         }
         // What an application that does not fill the window earns is one step at most.
-        self.credit = if acked.was_full { self.credit - self.window } else { self.window };
+        if acked.was_full {
+            self.credit -= self.window;
+        } else if !self.standard.keeps_credit {
+            self.credit = self.window;
+        }
         acked.was_full.then_some(mtu)
     }
 

@@ -79,6 +79,20 @@ fn a_window_that_is_not_filled_does_not_grow() {
 }
 
 #[test]
+fn what_a_window_that_is_not_full_earns_is_a_step_or_by_rfc_2960_kept() {
+    let after = |keeps_credit| {
+        let mut w = reno(Standard { keeps_credit, ..Standard::RFC_9260 }, 8 * MTU);
+        w.on_lost(&PATH, &LOSS);
+        w.on_acked(&PATH, &full(1)); // Beyond the threshold.
+        (0..20).for_each(|_| w.on_acked(&PATH, &Acked { was_full: false, ..full(MTU) }));
+        let before = w.window();
+        (0..2).for_each(|_| w.on_acked(&PATH, &Acked { uncredited: MTU, ..full(MTU) }));
+        w.window() - before
+    };
+    assert_eq!([after(false), after(true)], [MTU, 2 * MTU]);
+}
+
+#[test]
 fn credit_lapses_when_nothing_is_in_flight() {
     let mut w = sctp();
     w.on_lost(&PATH, &LOSS);

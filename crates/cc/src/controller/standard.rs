@@ -7,6 +7,9 @@ pub struct Standard {
     pub loss_basis: LossBasis,
     /// Packets that a loss leaves of the window at least.
     pub floor: usize,
+    /// What a window that is not full earns is all kept (RFC 2960 §7.2.2); else one step of it (RFC
+    /// 9260 §7.2.2).
+    pub keeps_credit: bool,
     /// Packets that the slow start threshold is never below.
     pub least_ssthresh: usize,
     /// A mark outside slow start takes less than a loss does: ABE (RFC 8511).
@@ -39,14 +42,32 @@ pub enum LossBasis {
 
 impl Standard {
     /// SCTP.
-    pub const RFC_9260: Self =
-        Self { counting: Counting::Bytes, loss_basis: LossBasis::Window, floor: 4, least_ssthresh: 1, abe: false };
+    pub const RFC_9260: Self = Self {
+        counting: Counting::Bytes,
+        loss_basis: LossBasis::Window,
+        floor: 4,
+        keeps_credit: false,
+        least_ssthresh: 1,
+        abe: false,
+    };
 
     /// TCP.
-    pub const RFC_5681: Self =
-        Self { counting: Counting::Acks, loss_basis: LossBasis::Flight, floor: 2, least_ssthresh: 2, abe: false };
+    pub const RFC_5681: Self = Self {
+        counting: Counting::Acks,
+        loss_basis: LossBasis::Flight,
+        floor: 2,
+        keeps_credit: false,
+        least_ssthresh: 2,
+        abe: false,
+    };
 
     /// DCCP's CCID 2.
-    pub const RFC_4341: Self =
-        Self { counting: Counting::Packets, loss_basis: LossBasis::Window, floor: 1, least_ssthresh: 2, abe: false };
+    pub const RFC_4341: Self = Self {
+        counting: Counting::Packets,
+        loss_basis: LossBasis::Window,
+        floor: 1,
+        keeps_credit: false,
+        least_ssthresh: 2,
+        abe: false,
+    };
 }

@@ -96,6 +96,7 @@ impl Bench {
                     rtt: Some(Duration::from_millis(100) + self.queueing),
                     ends_round: packet == 0,
                     rate: None,
+                    ..Acked::default()
                 };
                 let in_flight = self.controller.window();
                 self.controller.on_acked(&self.path(in_flight), &acked);
@@ -157,7 +158,8 @@ impl Bench {
                     app_limited: flag,
                 });
                 let (may_grow, was_full) = (what > 7, what > 8);
-                let acked = Acked { bytes, may_grow, was_full, ack_ratio: 2, rtt, ends_round: flag, rate };
+                let acked =
+                    Acked { bytes, may_grow, was_full, ack_ratio: 2, rtt, ends_round: flag, rate, ..Acked::default() };
                 self.controller.on_acked(&path, &acked);
             }
         }
@@ -193,6 +195,7 @@ fn small_messages_that_meet_jitter_do_not_end_the_slow_start_of_live() {
             rtt: Some(interval),
             ends_round: true,
             rate,
+            ..Acked::default()
         };
         bench.controller.on_acked(&bench.path(0), &acked);
     }
@@ -215,7 +218,9 @@ fn a_rate_of_next_to_nothing_is_not_believed_for_ever() {
                 app_limited,
             });
             let (was_full, rtt) = (!app_limited, Some(Duration::from_millis(150)));
-            let acked = Acked { bytes: 72, may_grow: true, was_full, ack_ratio: 2, rtt, ends_round: true, rate };
+            let (bytes, may_grow) = (72, true);
+            let acked =
+                Acked { bytes, may_grow, was_full, ack_ratio: 2, rtt, ends_round: true, rate, ..Acked::default() };
             bench.controller.on_acked(&bench.path(0), &acked);
         }
         bench.controller.delivery_rate()

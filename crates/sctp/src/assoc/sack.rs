@@ -67,6 +67,9 @@ impl Open {
             for (place, it) in paths.iter().enumerate().filter(|(_, it)| it.news.any()) {
                 self.path_acked(now, PathIndex::new(place), it, (arrived, alone, report.moved));
             }
+            if self.options.papers.timer_follows_cumulative {
+                self.restart_passed(now, &report.passed);
+            }
             let after_retransmission =
                 self.options.papers.max_burst_after_retransmission && report.chunks.iter().any(|it| it.repeated);
             self.paths.iter_mut().for_each(|path| path.end_burst(after_retransmission));
@@ -75,11 +78,29 @@ impl Open {
             self.report_missing(sack, report, (paths, alone), overdue);
             for &(tsn, path, order) in overdue.iter() {
                 self.lose_unless_held(now, tsn, path, order);
+                if self.options.papers.timer_follows_cumulative && self.ledger.oldest_is_gone(path) {
+                    self.restart_timer(now, path);
+                }
             }
             self.detect_losses(now);
             self.after_ack(now);
         }
         self.scratch.ack = scratch;
+    }
+
+    /// The cumulative acknowledgement moved past what last went over these paths: their timers start
+    /// anew, as ns-2.35's do.
+    fn restart_passed(&mut self, now: Instant, passed: &[bool]) {
+        for (place, _) in passed.iter().enumerate().filter(|(_, passed)| **passed) {
+            self.restart_timer(now, PathIndex::new(place));
+        }
+    }
+
+    /// T3-rtx of the path `index` starts anew if anything is out there.
+    fn restart_timer(&mut self, now: Instant, index: PathIndex) {
+        if self.ledger.in_flight_over(index) > 0 {
+            self.paths[index].restart_retransmission(now);
+        }
     }
 
     /// Returns `true` if it acknowledges what was never sent.
@@ -209,11 +230,15 @@ impl Open {
             LossDetection::Count => {
                 // DAC: one SACK may stand for several packets, if all it newly acknowledges took
                 // one path (Iyengar et al. §III-D).
-                let reports = if alone { (sack.flags >> 6).max(1) } else { 1 };
+                let by_gaps = self.options.papers.reports_by_gaps;
+                let gaps = || paths.iter().filter(|it| it.news.lowest_by_gap().is_some()).count() == 1;
+                let packets = if by_gaps { gaps() } else { alone }.then_some((sack.flags >> 6).max(1));
                 for (place, it) in paths.iter().enumerate() {
-                    if let Some(highest) = it.news.proven() {
-                        self.ledger.report_missing(PathIndex::new(place), highest, reports, overdue);
-                    }
+                    let Some(highest) = it.news.proven() else { continue };
+                    // What lies within the acknowledged gets one report in ns-2.
+                    let lowest = it.news.lowest_by_gap().filter(|_| by_gaps).unwrap_or(highest);
+                    let index = PathIndex::new(place);
+                    self.ledger.report_missing(index, (lowest, highest), packets.unwrap_or(1), overdue);
                 }
             }
         }

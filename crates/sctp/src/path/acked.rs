@@ -15,8 +15,14 @@ const MEASURED_EACH: Duration = Duration::from_secs(1);
 pub(crate) struct News {
     /// Bytes newly acknowledged that count for the window.
     acked: usize,
+    /// Of these, those below the cumulative acknowledgement.
+    cumulative: usize,
     /// The most recently sent chunk that is newly acknowledged and was sent once: its place and send time.
     newest: Option<(Order, Instant)>,
+    /// Lowest place in the send order that is newly acknowledged.
+    lowest_order: Option<Order>,
+    /// Something was newly acknowledged by a gap block.
+    by_gap: bool,
     /// Highest place in the send order that is newly acknowledged.
     highest_order: Option<Order>,
     /// The same among chunks of which a copy went over another path; those are not in the above.
@@ -58,6 +64,11 @@ impl News {
         self.highest_order.is_some() || self.acked > 0 || self.without_credit
     }
 
+    /// The lowest place in the send order that is newly acknowledged, if a gap block named any.
+    pub(crate) fn lowest_by_gap(&self) -> Option<Order> {
+        self.lowest_order.filter(|_| self.by_gap)
+    }
+
     /// The highest place in the send order that arrived for sure: the path works.
     pub(crate) const fn proven(&self) -> Option<Order> {
         self.highest_order
@@ -96,6 +107,7 @@ impl Path {
                 let made_up_for = earliest.is_some() && !copied && (too_soon || order < self.acked_order);
                 let counts = self.note_fate(Some(made_up_for));
                 news.acked += acked.len;
+                news.cumulative += if acked.cumulative { acked.len } else { 0 };
                 news.advanced |= awaited;
                 if copied {
                     // Perhaps the copy alone arrived: that says next to nothing about this path.
@@ -114,6 +126,8 @@ impl Path {
                     return None;
                 }
                 news.highest_order = news.highest_order.max(Some(order));
+                news.lowest_order = Some(news.lowest_order.map_or(order, |lowest| lowest.min(order)));
+                news.by_gap |= !acked.cumulative;
                 if made_up_for {
                     // Perhaps it never arrived: that says nothing about the path's rate, delay and MTU.
                     self.stats.repaired_chunks += 1;
@@ -169,10 +183,12 @@ impl Path {
         let grows = news.advanced || (flight.moved && self.options.papers.cwnd_update == CwndUpdate::Plain);
         let steady = self.recovery.is_none() || self.options.papers.growth_in_recovery;
         let any_return = self.options.papers.rtt_samples == RttSamples::AnyReturn;
+        let was_full = self.was_full(flight.occupied_before);
         let acked = cc::Acked {
             bytes: news.acked,
+            uncredited: if self.options.papers.credit_when_full && !was_full { news.cumulative } else { 0 },
             may_grow: steady && grows && reached.is_some() && !self.has_long_queue(),
-            was_full: self.was_full(flight.occupied_before),
+            was_full,
             rtt: news.newest.filter(|_| any_return || self.is_comparable(flight)).map(|(_, sent)| now - sent),
             ends_round: news.newest.is_some_and(|(order, _)| order >= self.cc_round),
             rate: self.rates.sample(self.shortest_by_any_way()),
@@ -460,6 +476,7 @@ mod tests {
                 sent: sent(n),
                 stamp: cc::Stamp::default(),
                 repeated: false,
+                cumulative: true,
                 copied: Some(now),
                 was: Was::InFlight { awaited: false },
             };
@@ -521,7 +538,17 @@ mod tests {
             }
             let (place, stamp) = (None, cc::Stamp::default());
             let was = Was::InFlight { awaited: true };
-            let acked = Acked { tsn: Tsn::new(1), place, len: 1000, sent, repeated, copied: None, stamp, was };
+            let acked = Acked {
+                tsn: Tsn::new(1),
+                place,
+                len: 1000,
+                sent,
+                repeated,
+                cumulative: true,
+                copied: None,
+                stamp,
+                was,
+            };
             let (mut news, orders) = (News::default(), (Order::new(0), Order::new(1)));
             path.on_chunk_acked(sent + ms(1), orders, &acked, None, returned_here, &mut news);
             let proves = !silent || !repeated || returned_here;

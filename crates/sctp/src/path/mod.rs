@@ -566,7 +566,9 @@ impl Path {
 /// How the controller of a path begins whose full packets count as `unit` bytes.
 fn setup(options: &Options, unit: usize) -> Setup {
     let abe = options.congestion.mark_response == MarkResponse::Abe;
-    let standard = Standard { floor: options.papers.min_ssthresh, abe, ..Standard::RFC_9260 };
+    let papers = &options.papers;
+    let standard =
+        Standard { floor: papers.min_ssthresh, keeps_credit: papers.credit_when_full, abe, ..Standard::RFC_9260 };
     let setup = Setup::new(standard, unit);
     Setup {
         initial: options.congestion.initial_window.map_or(setup.initial, |packets| packets * unit),

@@ -269,7 +269,8 @@ impl Sender {
         }
         let rate = self.rates.sample(self.queueing.base());
         let bytes = acked as usize;
-        let acked_news = Acked { bytes, may_grow, was_full, ack_ratio: 1, rtt, ends_round: measured, rate };
+        let acked_news =
+            Acked { bytes, may_grow, was_full, ack_ratio: 1, rtt, ends_round: measured, rate, ..Acked::default() };
         self.controller.on_acked(&self.path(now), &acked_news);
         if self.sack {
             self.board.detect_losses();

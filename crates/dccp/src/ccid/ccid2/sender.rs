@@ -299,6 +299,7 @@ impl Sender {
             rtt: measured.rtt,
             ends_round: measured.round_is_over,
             rate: self.rates.sample(self.rtt.min()),
+            ..Acked::default()
         };
         self.window.on_acked(&self.path(now), &acked);
     }

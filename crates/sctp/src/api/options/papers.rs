@@ -19,6 +19,17 @@ pub struct PaperRules {
     /// A window grows while it recovers from losses too, as ns-2.35's CMT lets it, against RFC 9260
     /// §7.2.4. Default false.
     pub growth_in_recovery: bool,
+    /// In congestion avoidance what is acknowledged cumulatively earns growth only if the window
+    /// was full, and what is earned while it is not full is all kept, as in ns-2.35. Default false:
+    /// everything earns growth, up to a step (RFC 9260 §7.2.2).
+    pub credit_when_full: bool,
+    /// T3-rtx starts anew with each cumulative acknowledgement of what went over the path, even if
+    /// gap blocks named it before, and when the oldest chunk out there is to go again, as in
+    /// ns-2.35's CMT. Default false: RFC 9260 §6.3.2.
+    pub timer_follows_cumulative: bool,
+    /// A delayed SACK counts for several missing reports (DAC) if its gap blocks are of one path,
+    /// whatever it acknowledges cumulatively, as in ns-2.35. Default false: if all of it is of one.
+    pub reports_by_gaps: bool,
     /// Slow start threshold of a new path, 1 byte or more. Default `None`: arbitrarily high (RFC
     /// 9260 §7.2.1); ns-2 begins with the peer's window.
     pub initial_ssthresh: Option<usize>,
@@ -59,6 +70,9 @@ impl Default for PaperRules {
             cwnd_update: CwndUpdate::default(),
             cwnd_unit: CwndUnit::default(),
             growth_in_recovery: false,
+            credit_when_full: false,
+            timer_follows_cumulative: false,
+            reports_by_gaps: false,
             initial_ssthresh: None,
             min_ssthresh: 4,
             max_burst: None,

@@ -28,6 +28,8 @@ pub(crate) struct AckReport {
     pub(crate) chunks: Vec<Acked>,
     /// Of each path, by its index: bytes in flight before.
     pub(crate) in_flight_before: Vec<usize>,
+    /// Of each path, by its index: the cumulative acknowledgement passed what last went over it.
+    pub(crate) passed: Vec<bool>,
     /// The cumulative acknowledgement moved.
     pub(crate) moved: bool,
     /// The highest TSN newly acknowledged.
@@ -47,6 +49,8 @@ pub(crate) struct Acked {
     pub(crate) sent: Instant,
     /// It was sent more than once.
     pub(crate) repeated: bool,
+    /// By the cumulative acknowledgement, not by a gap block.
+    pub(crate) cumulative: bool,
     /// A copy of it went over another path since it was last sent, and cannot have been
     /// acknowledged before then.
     pub(crate) copied: Option<Instant>,
@@ -91,6 +95,8 @@ impl Ledger {
         report.chunks.clear();
         report.in_flight_before.clear();
         report.in_flight_before.extend(self.lanes.iter().map(|lane| lane.in_flight));
+        report.passed.clear();
+        report.passed.resize(self.lanes.len(), false);
         self.find_cumacks();
         let mut newly = core::mem::take(&mut self.newly);
         newly.clear();
@@ -116,7 +122,10 @@ impl Ledger {
         report.highest = newly.iter().copied().max().map(Tsn::new);
         self.find_decoy(report.highest);
         while self.base() <= cumulative {
-            self.pop(books.queue);
+            let path = self.pop(books.queue).and_then(|chunk| chunk.path);
+            if let Some(passed) = path.and_then(|path| report.passed.get_mut(path.get())) {
+                *passed = true;
+            }
         }
         newly.clear();
         blocks(ack.kept, &mut |from, to| self.kept.set_range(from, to, |tsn| newly.push(tsn)));
@@ -221,7 +230,7 @@ impl Ledger {
         let &Chunk { sent, stamp, .. } = &chunk;
         let copied = chunk.copied.then_some(chunk.copy_answers);
         let (place, repeated) = (chunk.place(), chunk.repeats > 0);
-        report.chunks.push(Acked { tsn, place, len, sent, repeated, copied, stamp, was });
+        report.chunks.push(Acked { tsn, place, len, sent, repeated, cumulative, copied, stamp, was });
     }
 
     /// The peer has `tsn`, above a gap, and promised not to drop it: nothing of it need be held

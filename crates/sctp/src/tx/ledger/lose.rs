@@ -112,12 +112,12 @@ impl Ledger {
     }
 
     /// A SACK acknowledged what was sent later over `path` than what lies below `highest`:
-    /// `reports` more reports that it is missing (SFR, Iyengar et al. 2006 §III-B; PRCMT fig. 6).
-    /// Puts into `overdue` what is now reported often enough.
+    /// `reports` more reports that it is missing, but one of what lies above `lowest` (SFR, Iyengar
+    /// et al. 2006 §III-B; PRCMT fig. 6). Puts into `overdue` what is now reported often enough.
     pub(crate) fn report_missing(
         &mut self,
         path: PathIndex,
-        highest: Order,
+        (lowest, highest): (Order, Order),
         reports: u8,
         overdue: &mut Vec<(Tsn, PathIndex, Order)>,
     ) {
@@ -128,7 +128,7 @@ impl Ledger {
             let Some(chunk) = chunk.filter(|chunk| chunk.is_at(path, order) && chunk.may_be_reported()) else {
                 continue;
             };
-            chunk.missing = chunk.missing.saturating_add(reports);
+            chunk.missing = chunk.missing.saturating_add(if order > lowest { 1 } else { reports });
             if chunk.missing >= MISSING_REPORTS {
                 overdue.push((tsn, path, order));
             }
