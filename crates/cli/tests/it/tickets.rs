@@ -69,7 +69,7 @@ fn a_measurement_goes_by_a_relay_and_by_two_of_them() {
     let _relays = ports.map(|port| relay(dir, port, "--open --threads 2"));
     let relays = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
     let server = prints_ticket(dir, &format!("perf server --relay {relays} --relay-only"), "client");
-    let sent = run(dir, "perf client @ticket --duration 2s --scheduler round-robin --json");
+    let sent = run(dir, "perf client @ticket --duration 6s --scheduler round-robin --json");
     sent.says(0, &["connecting to 127.0.0.1:", "is at the relay", "connected"]);
     assert_eq!(sent.json()["security"]["authenticated"], true, "{}", sent.json());
     let paths = sent.json()["paths"].as_array().unwrap().clone();

@@ -48,7 +48,8 @@ fn traces_of_both_ends_become_a_page_that_a_browser_shows() {
     let words = all.split_once("frames were missed").map(|(before, _)| before.rsplit_once('>').unwrap().1.trim());
     let frames: Vec<u32> = words.unwrap().split_whitespace().filter_map(|word| word.parse().ok()).collect();
     assert!(frames[1] > 100, "{words:?}");
-    // A moment's link shows that moment, and only some of the packets.
+    // A moment's link shows that moment, and only some of the packets. It is longer than a busy machine
+    // lets a stream wait.
     let counts = |document: &str| -> (u64, u64) {
         let status = document.split_once("role=\"status\">").unwrap().1.split_once('<').unwrap().0;
         let (inside, all) = status.split_once(": ").unwrap().1.split_once(" of ").unwrap();
@@ -57,7 +58,7 @@ fn traces_of_both_ends_become_a_page_that_a_browser_shows() {
     let (inside, every) = counts(&all);
     assert_eq!(inside, every);
     for view in ["exchange", "timeline", "sequence"] {
-        let moment = browse(&page, &format!("view={view}&t=1.5-1.7&paths=0"));
+        let moment = browse(&page, &format!("view={view}&t=1.3-1.9&paths=0"));
         let (inside, of) = counts(&moment);
         assert!(inside > 0 && inside * 4 < of && of == every, "{view}: {inside} of {of}");
     }
