@@ -92,6 +92,13 @@ impl Endpoint {
         }
     }
 
+    /// Tells who sends to us over a connection that is there how much the path behind us carries, bit/s: its
+    /// acknowledgements say so from now on as the capacity of the link (draft-sharabayko-srt §3.2.4). Without it they
+    /// say what comes.
+    pub fn tell_capacity(&mut self, bits_per_second: u64) {
+        self.links_mut().for_each(|link| link.tell_capacity(bits_per_second));
+    }
+
     /// The next payload that is due at `now`, into `buf`.
     pub fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Delivered> {
         self.links_mut().find_map(|link| {

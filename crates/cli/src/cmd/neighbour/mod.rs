@@ -187,6 +187,11 @@ impl Neighbour {
         self.transmit(now);
     }
 
+    /// Tells it how much the path behind us carries, bit/s.
+    pub(crate) fn tell_capacity(&mut self, bits_per_second: u64) {
+        self.machine.tell_capacity(bits_per_second);
+    }
+
     /// What it speaks, as it stands in URLs.
     pub(crate) const fn protocol(&self) -> &'static str {
         self.scheme.name()

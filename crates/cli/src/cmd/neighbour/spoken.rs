@@ -102,6 +102,13 @@ impl Spoken {
         }
     }
 
+    /// Tells who sends how much the path behind us carries, bit/s. RIST has no word for it.
+    pub(super) fn tell_capacity(&mut self, bits_per_second: u64) {
+        if let Self::Srt(it) = self {
+            it.tell_capacity(bits_per_second);
+        }
+    }
+
     /// RIST has no word for it.
     pub(super) fn disconnect(&mut self, now: Instant, connection: ConnectionId) {
         if let Self::Srt(it) = self {
@@ -179,6 +186,7 @@ fn translated(report: &rist::Report, is_sink: bool) -> (ConnectionId, Report) {
         waiting: 0,
         received: report.received,
         sent: report.sent,
+        told_capacity: None,
     };
     (ConnectionId(report.stream), words)
 }
