@@ -135,6 +135,44 @@ fn names_of_encoders_and_of_our_senders_go_where_each_belongs() {
     );
 }
 
+#[test]
+fn each_encoder_has_a_passphrase_of_its_own_by_a_list_that_is_read_again() {
+    let (dir, [port, srt]) = (tempfile::tempdir().unwrap(), free_ports());
+    let dir = dir.path();
+    transport_stream(dir, 2);
+    let list = |second: &str| {
+        fs::write(dir.join("phones"), format!("# phones\ncam1 correct horse\ncam2 {second}\n")).unwrap();
+    };
+    list("another horse");
+    let args = format!(
+        "receive {port},srt://:{srt}?latency=200&keys=@phones {{name}}.ts --key open-sesame-2026 --keep --json"
+    );
+    let receiver = Running::start(dir, &args).wait_for("listening on srt://");
+    let to = |id: &str, secret: &str| format!("srt://127.0.0.1:{srt}?streamid={id}&passphrase={secret}");
+    assert!(ffmpeg(dir, &to("live/cam1", "correct horse")));
+    for (id, secret) in [("cam1", "another horse"), ("cam3", "correct horse")] {
+        assert!(!ffmpeg(dir, &to(id, secret)), "{id} with {secret}");
+    }
+    let receiver = receiver.wait_for("stream 'cam1': the passphrases differ (code 1010)").wait_for("(code 1403)");
+    // Another passphrase for one of them; a list without sense changes nothing.
+    list("a third horse");
+    receiver.signal("HUP");
+    let receiver = receiver.wait_for("phones was read again");
+    assert!(!ffmpeg(dir, &to("cam2", "another horse")), "the passphrase of before");
+    list("short");
+    receiver.signal("HUP");
+    let receiver = receiver.wait_for("phones:3: a passphrase of SRT has 10 to 79 bytes; this one has 5");
+    assert!(ffmpeg(dir, &to("cam2", "a third horse")));
+    receiver.interrupt();
+    let ran = receiver.finish();
+    ran.says(0, &["stream 'live/cam1', AES-128", "stream 'cam3'", "going on with what it said before"]);
+    assert!(!ran.json().to_string().contains("horse"), "a secret is shown");
+    for name in ["cam1.ts", "cam2.ts"] {
+        assert!(fs::metadata(dir.join(name)).unwrap().len() > 50_000, "{name}");
+    }
+    assert!(!dir.join("cam3.ts").exists());
+}
+
 /// A hash of each decoded frame of the first stream of this kind, `v` or `a`.
 pub(crate) fn frames(file: &Path, kind: &str) -> Vec<String> {
     let map = format!("0:{kind}:0");
@@ -214,6 +252,10 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
         (format!("receive 9000,srtla://:5000 out.ts {keyed}"), ["anybody may be that neighbour", "?open"]),
         (format!("receive 9000,rtp://:5004 out.ts {keyed}"), ["anybody may send to rtp://", "?open"]),
         (format!("receive {port},rtp://:{other} {{name}}.ts"), ["it does not say", "?name=cam1"]),
+        (
+            format!("receive {port},srt://:{other}?keys=@nowhere {{name}}.ts"),
+            ["cannot read keys=@nowhere", "a line is"],
+        ),
         (
             format!("receive {port},srt://:{other}?name=cam2 --accept cam1=out.ts"),
             ["'cam2' has no output", "?name=cam1"],

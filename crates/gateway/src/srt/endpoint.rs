@@ -3,6 +3,7 @@ use super::event::{ConnectionId, Event};
 use super::link::{Ended, Link, MAX_PAYLOAD, Report};
 use super::listener::Listener;
 use super::options::{Direction, Options};
+use super::secret::Passphrase;
 use super::wire::Packet;
 use crate::srtla::{Bonds, LinkReport};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
@@ -144,6 +145,14 @@ impl Endpoint {
             let Some(bonds) = &self.bonds else { return Some(remote) };
             self.copies.extend(bonds.routes(now, remote, buf));
             std::mem::swap(&mut self.copied, buf);
+        }
+    }
+
+    /// Has a listener take another list of [`Options::keys`]. Connections that came by a passphrase that is no longer
+    /// their stream's are ended. Of a caller nothing changes.
+    pub fn set_keys(&mut self, now: Instant, keys: Vec<(String, Passphrase)>) {
+        if let Side::Listener(listener) = &mut self.side {
+            listener.set_keys(now, keys);
         }
     }
 

@@ -301,6 +301,28 @@ fn a_wrong_passphrase_is_refused_with_its_code() {
 }
 
 #[test]
+fn a_stream_of_a_list_is_opened_by_its_own_passphrase_only() {
+    let keys = [("cam1", "correct horse"), ("cam2", "another horse")];
+    let keys = keys.map(|(name, text)| (name.to_owned(), Passphrase::new(text.into()).unwrap()));
+    let options = || Options { keys: Some(keys.to_vec()), latency: ms(200), ..Options::default() };
+    let url = |stream: &str, secret: &str| format!("latency=200{stream}{secret}");
+    for (stream, secret, why) in [
+        ("&streamid=cam1", "&passphrase=another horse", Refusal::BAD_SECRET),
+        ("&streamid=#!::r=live/cam2,m=publish", "&passphrase=correct horse", Refusal::BAD_SECRET),
+        ("&streamid=cam3", "&passphrase=correct horse", Refusal::FORBIDDEN),
+        ("", "&passphrase=correct horse", Refusal::FORBIDDEN),
+        ("&streamid=cam1", "", Refusal::UNSECURE),
+    ] {
+        let Some(was) = refused(options(), &url(stream, secret)) else { return };
+        assert_eq!(was, why, "{stream}{secret}");
+    }
+    let case = Case::new(Direction::Receive, Calls::They);
+    let case = Case { options: options(), url: url("&streamid=cam2", "&passphrase=another horse"), ..case };
+    let Some(report) = whole(&case, 0) else { return };
+    assert_eq!((report.key_bytes, &*report.stream_id), (16, "cam2"));
+}
+
+#[test]
 fn it_says_when_it_goes() {
     let case = Case::new(Direction::Receive, Calls::They);
     let mut driver = Driver::new().unwrap();

@@ -2,9 +2,11 @@
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
 mod figures;
+mod keys;
 mod spoken;
 
 pub(crate) use figures::{Figures, LinkFigures, Seen};
+pub(crate) use keys::Keys;
 pub(crate) use spoken::Event;
 
 use super::common;
@@ -60,6 +62,8 @@ pub(crate) struct Neighbour {
     /// Datagrams that the system did not take.
     unsent: u64,
     scheme: Scheme,
+    /// The passphrase of each stream, if each has its own.
+    keys: Option<Keys>,
     /// The socket is IPv6's, and may serve both families.
     v6: bool,
     /// The latency of our own stream behind it, if it is a source of one.
@@ -85,10 +89,11 @@ impl Neighbour {
     /// Opens the socket, and calls or waits for callers.
     pub(crate) fn open(neighbour: &neighbour::Neighbour, role: Role, now: Instant) -> Outcome<Self> {
         let rng = common::rng(None)?;
+        let keys = neighbour.keys.as_deref().map(Keys::read).transpose()?;
         let (sockets, machine) = if neighbour.scheme == Scheme::Rist {
             rist_endpoint(neighbour, role == Role::Sink, now, rng)?
         } else {
-            srt_endpoint(neighbour, role, now, rng)?
+            srt_endpoint(neighbour, role, keys.as_ref(), now, rng)?
         };
         for socket in &sockets {
             socket.set_nonblocking(true).map_err(|e| common::broken(&e))?;
@@ -113,6 +118,7 @@ impl Neighbour {
             pushed: now,
             unsent: 0,
             scheme: neighbour.scheme,
+            keys,
             v6,
             behind: None,
             keep_at: now,
@@ -187,6 +193,18 @@ impl Neighbour {
         self.transmit(now);
     }
 
+    /// The passphrase of each stream, if each has its own.
+    pub(crate) const fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
+    }
+
+    /// Takes other passphrases. Whoever came by one that is no longer its stream's is sent away.
+    pub(crate) fn set_keys(&mut self, now: Instant, keys: Keys) {
+        self.machine.set_keys(now, keys.list.clone());
+        self.keys = Some(keys);
+        self.transmit(now);
+    }
+
     /// Tells it how much the path behind us carries, bit/s.
     pub(crate) fn tell_capacity(&mut self, bits_per_second: u64) {
         self.machine.tell_capacity(bits_per_second);
@@ -255,7 +273,7 @@ impl Neighbour {
                 } else {
                     format!(", stream '{}'", shown(&report.stream_id))
                 };
-                let keys = keys(&report);
+                let keys = encryption(&report);
                 let [ours, theirs] = [report.latency, report.peer_latency].map(units::time);
                 let remote = self.remote(&report);
                 live.note(format!(
@@ -282,7 +300,7 @@ impl Neighbour {
             Some(rist::Profile::Main) => "main",
             _ => "simple",
         };
-        let (keys, buffer) = (keys(report), units::time(report.latency.max(report.peer_latency)));
+        let (keys, buffer) = (encryption(report), units::time(report.latency.max(report.peer_latency)));
         let (name, remote) = (&self.name, report.peer);
         format!("{name}: connected to {remote}, RIST's {profile} profile, {keys}; buffer {buffer}")
     }
@@ -330,7 +348,7 @@ impl AsRawFd for Neighbour {
 /// If a key is asked for, a neighbour that anybody may be is a mistake, unless its URL says that it is meant.
 pub(crate) fn check(neighbour: &neighbour::Neighbour, shared: &SharedArgs) -> Outcome {
     let by_secret = neighbour.passphrase.is_some() || neighbour.secret.is_some();
-    let known = neighbour.open || by_secret || neighbour.stream_id.is_some();
+    let known = neighbour.open || by_secret || neighbour.keys.is_some() || neighbour.stream_id.is_some();
     if known || !is_keyed(shared) {
         return Ok(());
     }
@@ -371,7 +389,7 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn keys(report: &Report) -> String {
+fn encryption(report: &Report) -> String {
     match report.key_bytes {
         0 => "not encrypted".into(),
         bytes => format!("AES-{}", bytes * 8),
@@ -403,6 +421,7 @@ fn secret<T: Clone, E: fmt::Display>(secret: &Secret<T>, new: fn(String) -> Resu
 fn srt_endpoint(
     neighbour: &neighbour::Neighbour,
     role: Role,
+    keys: Option<&Keys>,
     now: Instant,
     rng: Rng,
 ) -> Outcome<(Vec<UdpSocket>, Spoken)> {
@@ -418,6 +437,7 @@ fn srt_endpoint(
         latency: neighbour.latency.unwrap_or(defaults.latency),
         peer_latency: neighbour.peer_latency.unwrap_or(defaults.peer_latency),
         passphrase,
+        keys: keys.map(|keys| keys.list.clone()),
         key_length: neighbour.key_length,
         stream_id: neighbour.stream_id.clone(),
         reordering: if bonded { BONDED_REORDERING } else { defaults.reordering },

@@ -2,7 +2,7 @@
 
 use braidcast_core::{Datagram, Instant, Machine, Transmit};
 use braidcast_gateway::rist;
-use braidcast_gateway::srt::{self, ConnectionId, Delivered, Ended, Report};
+use braidcast_gateway::srt::{self, ConnectionId, Delivered, Ended, Passphrase, Report};
 use braidcast_gateway::srtla::LinkReport;
 use std::net::SocketAddr;
 
@@ -99,6 +99,13 @@ impl Spoken {
         match self {
             Self::Srt(it) => it.push(now, bytes),
             Self::Rist { machine, .. } => machine.push(now, bytes),
+        }
+    }
+
+    /// Takes another list of passphrases. RIST has none.
+    pub(super) fn set_keys(&mut self, now: Instant, keys: Vec<(String, Passphrase)>) {
+        if let Self::Srt(it) = self {
+            it.set_keys(now, keys);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::args::entrances;
 use crate::args::neighbour::Whereabouts;
-use crate::cmd::neighbour::{Event, Neighbour, Role, Seen};
+use crate::cmd::neighbour::{Event, Keys, Neighbour, Role, Seen};
 use crate::cmd::rtmp::{Happened, RtmpInput};
 use crate::cmd::rtp::{Network, RtpInput};
 use crate::failure::{Outcome, broken};
@@ -209,6 +209,18 @@ impl Gate {
     /// The next payload of all that came, due or not: for the end.
     pub(super) fn deliver_rest(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
         self.deliver(now + EVER, buf)
+    }
+
+    /// The passphrase of each stream, if each has its own.
+    pub(super) const fn keys(&self) -> Option<&Keys> {
+        if let Wire::Neighbour(neighbour) = &self.wire { neighbour.keys() } else { None }
+    }
+
+    /// Takes other passphrases; who came by one that is no longer its stream's is sent away.
+    pub(super) fn set_keys(&mut self, now: Instant, keys: Keys) {
+        if let Wire::Neighbour(neighbour) = &mut self.wire {
+            neighbour.set_keys(now, keys);
+        }
     }
 
     /// When to [`tend`](Self::tend) it although nothing came.

@@ -140,6 +140,10 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         driver.reload_on_hangup();
     }
     plan.check_gates(entrances, authorized.as_ref())?;
+    for keys in gates.iter().filter_map(Gate::keys) {
+        plan.check_keys(keys, authorized.as_ref())?;
+        driver.reload_on_hangup();
+    }
     authorized.iter_mut().for_each(|list| security.trust(&list.trusted()));
     let permits = authorized.as_mut().map(senders::permits).or_else(|| held.as_ref().map(Held::permits));
     if let Some(held) = &mut held {
@@ -281,6 +285,11 @@ impl Session {
         if let Some(serving) = &mut self.serving {
             serving.reload(self.driver.now(), &self.live);
         }
+        self.reload_senders();
+        self.reload_keys();
+    }
+
+    fn reload_senders(&mut self) {
         let Some(path) = self.authorized.as_ref().map(|it| it.path().to_owned()) else { return };
         let read = senders::read(&path, self.plan.needs_outputs(), self.security.is_certified());
         match read.and_then(|list| self.plan.set_accepted(senders::outputs(&list)).map(|()| list)) {
