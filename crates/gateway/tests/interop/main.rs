@@ -14,7 +14,7 @@ use braidcast_sim::link::{LinkModel, Loss};
 use braidcast_testing::peers;
 use core::time::Duration;
 use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 
 const TOOL: &str = "srt-live-transmit";
@@ -47,11 +47,13 @@ impl Tool {
 
 /// Starts the tool, which writes statistics each 200 packets; `None` if it is not installed and need not be.
 fn tool(from: &str, to: &str) -> Option<Tool> {
-    let child = Command::new(TOOL)
-        .args(["-loglevel:fatal", "-chunk:1316", "-autoreconnect:no", "-s:200", "-pf:json", from, to])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
+    let how = ["-loglevel:fatal", "-chunk:1316", "-autoreconnect:no", "-s:200", "-pf:json"];
+    start(Command::new(TOOL).args(how).args([from, to]))
+}
+
+/// Starts a tool of the same package.
+fn start(tool: &mut Command) -> Option<Tool> {
+    let child = tool.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     match child {
         Ok(child) => {
             peers::met(TOOL);
@@ -277,10 +279,15 @@ fn its_statistics_show_what_the_path_behind_us_carries() {
 
 /// Why we refuse the tool, which calls with this behind the port.
 fn refused(options: Options, url: &str) -> Option<Refusal> {
+    refused_as(options, |port| tool(&format!("udp://:{}", free_port()), &format!("srt://127.0.0.1:{port}?{url}")))
+}
+
+/// Why we refuse whoever `call` has call a port.
+fn refused_as(options: Options, call: impl FnOnce(u16) -> Option<Tool>) -> Option<Refusal> {
     let mut driver = Driver::new().unwrap();
     let socket = driver.bind(&Bind::to_addr(local(0))).unwrap();
     let port = driver.socket(socket).unwrap().local_addr().port();
-    let _tool = tool(&format!("udp://:{}", free_port()), &format!("srt://127.0.0.1:{port}?{url}"))?;
+    let _tool = call(port)?;
     let mut endpoint = Endpoint::listener(driver.now(), Direction::Receive, options, Rng::from_seed(3));
     let mut refused = None;
     while refused.is_none() && driver.now() < Instant::ZERO + PATIENCE {
@@ -320,6 +327,36 @@ fn a_stream_of_a_list_is_opened_by_its_own_passphrase_only() {
     let case = Case { options: options(), url: url("&streamid=cam2", "&passphrase=another horse"), ..case };
     let Some(report) = whole(&case, 0) else { return };
     assert_eq!((report.key_bytes, &*report.stream_id), (16, "cam2"));
+}
+
+#[test]
+fn its_file_mode_is_refused_with_its_code() {
+    let file = format!("file://{}/Cargo.toml", env!("CARGO_MANIFEST_DIR"));
+    let call = |port| start(Command::new("srt-file-transmit").args([&file, &format!("srt://127.0.0.1:{port}")]));
+    let Some(why) = refused_as(Options::default(), call) else { return };
+    assert_eq!(why, Refusal::MESSAGE_API);
+}
+
+#[test]
+fn it_calls_and_sends_by_ipv6() {
+    let mut driver = Driver::new().unwrap();
+    let socket = driver.bind(&Bind::to_addr((Ipv6Addr::LOCALHOST, 0).into())).unwrap();
+    let port = driver.socket(socket).unwrap().local_addr().port();
+    let fed = free_port();
+    let Some(_tool) = tool(&format!("udp://:{fed}"), &format!("srt://[::1]:{port}?latency=200")) else { return };
+    let options = Options { latency: ms(200), ..Options::default() };
+    let mut endpoint = Endpoint::listener(driver.now(), Direction::Receive, options, Rng::from_seed(3));
+    let (media, mut buf, mut came) = (UdpSocket::bind(local(0)).unwrap(), Vec::new(), 0);
+    while came < 20 && driver.now() < Instant::ZERO + PATIENCE {
+        let until = driver.now() + ms(10);
+        let _ = driver.drive(&mut endpoint, Some(until)).unwrap();
+        media.send_to(&[0x47; PAYLOAD], local(fed)).unwrap();
+        while endpoint.deliver(driver.now(), &mut buf).is_some() {
+            came += 1;
+        }
+    }
+    let report = endpoint.reports().next().expect("a connection").1;
+    assert!(report.peer.is_ipv6() && came >= 20, "{came}: {report:?}");
 }
 
 #[test]
