@@ -12,6 +12,9 @@ use std::net::SocketAddr;
 
 /// Time between full acknowledgements (draft-sharabayko-srt §3.2.4).
 const ACK_INTERVAL: Duration = Duration::from_millis(10);
+/// A full acknowledgement that is due within this time goes with what else is due: one wake-up
+/// fewer of a hundred in each second, for both ends.
+const EARLY: Duration = Duration::from_micros(2500);
 /// Packets after which a light acknowledgement goes at once.
 const LIGHT_ACK: u64 = 64;
 /// Silence of ours after which the other end is told that we are there (§3.2.3).
@@ -205,7 +208,7 @@ impl Link {
             return;
         }
         self.media = now;
-        if !self.rx.wants(data.sequence) {
+        if !self.rx.wants(now, data.sequence, data.repeated) {
             return;
         }
         let mut payload = self.rx.buffer();
@@ -308,7 +311,7 @@ impl Link {
             // It may hear us, though we do not hear it.
             return self.close(now, Ended::Silent);
         }
-        if self.next_ack.is_some_and(|at| at <= now) {
+        if self.next_ack.is_some_and(|at| at <= now + EARLY) {
             self.acknowledge(now);
         }
         if self.rx.ask_at().is_some_and(|at| at <= now) {

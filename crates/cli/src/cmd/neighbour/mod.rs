@@ -104,7 +104,7 @@ impl Neighbour {
             let _ = sockopt::set_socket_send_buffer_size(socket, BUFFER);
         }
         let v6 = sockets[0].local_addr().is_ok_and(|addr| addr.is_ipv6());
-        let with_outbox = |socket: UdpSocket| Ok((DatagramReader::new(socket.into())?, Outbox::default()));
+        let with_outbox = |socket: UdpSocket| Ok((DatagramReader::untimed(socket.into())?, Outbox::default()));
         let sockets = sockets.into_iter().map(with_outbox).collect::<io::Result<Vec<_>>>();
         let sockets = sockets.map_err(|e| common::broken(&e))?;
         let both = if sockets.len() > 1 { Some(both(&sockets).map_err(|e| common::broken(&e))?) } else { None };
@@ -143,6 +143,13 @@ impl Neighbour {
             let batch = read(now, id, reader, &mut self.machine);
             all = Batch { datagrams: all.datagrams + batch.datagrams, more: all.more | batch.more };
         }
+        self.tend_timers(now);
+        all
+    }
+
+    /// The same if there is nothing to read.
+    pub(crate) fn tend_timers(&mut self, now: Instant) {
+        self.now = now;
         if self.machine.timeout().is_some_and(|at| at <= now) {
             self.machine.tick(now);
         }
@@ -152,7 +159,6 @@ impl Neighbour {
             let first = self.machine.first_report().map(|report| self.seen(report));
             self.last = first.or(self.last.take());
         }
-        all
     }
 
     fn transmit(&mut self, now: Instant) {
@@ -208,6 +214,12 @@ impl Neighbour {
     /// Tells it how much the path behind us carries, bit/s.
     pub(crate) fn tell_capacity(&mut self, bits_per_second: u64) {
         self.machine.tell_capacity(bits_per_second);
+    }
+
+    /// Returns `true` if its descriptor stands for two sockets, which are to be read whether it can be or not: it says so
+    /// of the first one that can, and once.
+    pub(crate) const fn is_of_two_sockets(&self) -> bool {
+        self.both.is_some()
     }
 
     /// What it speaks, as it stands in URLs.

@@ -1,6 +1,7 @@
 //! `braidcast receive`: takes streams and writes them out on time.
 
 mod border;
+mod bursts;
 mod cut;
 mod entry;
 mod gate;
@@ -248,6 +249,7 @@ impl Session {
             let until = until.chain(dates.then_some(self.look_at)).min();
             match self.drive(until)? {
                 Wake::Input(input) => {
+                    self.gates.iter_mut().for_each(|gate| gate.on_ready(input));
                     let now = self.driver.now();
                     self.each_room(now, |session, _, room| {
                         room.outputs.on_ready(&mut session.driver, input, &session.live)
