@@ -93,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells who sends to us over a connection that is there how much the path behind us carries, bit/s: its
+    /// Has who sends to us over a connection that is there hear how much the path behind us carries, bit/s: its
     /// acknowledgements say so from now on as the capacity of the link (draft-sharabayko-srt §3.2.4). Without it they
     /// say what comes.
     pub fn tell_capacity(&mut self, bits_per_second: u64) {

@@ -211,13 +211,13 @@ impl Neighbour {
         self.transmit(now);
     }
 
-    /// Tells it how much the path behind us carries, bit/s.
+    /// Has it hear how much the path behind us carries, bit/s.
     pub(crate) fn tell_capacity(&mut self, bits_per_second: u64) {
         self.machine.tell_capacity(bits_per_second);
     }
 
-    /// Returns `true` if its descriptor stands for two sockets, which are to be read whether it can be or not: it says so
-    /// of the first one that can, and once.
+    /// Returns `true` if its descriptor stands for two sockets, which are to be read whether it can be or not: it says
+    /// so of the first one that can, and once.
     pub(crate) const fn is_of_two_sockets(&self) -> bool {
         self.both.is_some()
     }

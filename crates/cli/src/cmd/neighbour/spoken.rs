@@ -109,7 +109,7 @@ impl Spoken {
         }
     }
 
-    /// Tells who sends how much the path behind us carries, bit/s. RIST has no word for it.
+    /// Has who sends hear how much the path behind us carries, bit/s. RIST has no word for it.
     pub(super) fn tell_capacity(&mut self, bits_per_second: u64) {
         if let Self::Srt(it) = self {
             it.tell_capacity(bits_per_second);

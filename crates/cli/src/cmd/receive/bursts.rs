@@ -3,8 +3,8 @@
 use braidcast_core::Instant;
 use std::time::Duration;
 
-/// Slices between bursts at most, beyond which packets come one by one until it is known better: libsrt hands out what it
-/// has each 10 ms, and a slice of its default latency has 2.4 ms.
+/// Slices between bursts at most, beyond which packets come one by one until it is known better: libsrt hands out what
+/// it has each 10 ms, and a slice of its default latency has 2.4 ms.
 const APART: u32 = 5;
 
 /// What is known of how packets come.

@@ -338,8 +338,7 @@ impl Source {
         }
     }
 
-    /// Tells a neighbour at `now` how much the paths carry, which `rate` finds out, bit/s; not more often than its
-    /// program asks.
+    /// Has a neighbour hear at `now` how much the paths carry, bit/s, each [`TELL`]; `rate` finds it out.
     pub(super) fn tell_rate(&mut self, now: Instant, rate: impl FnOnce() -> Option<f64>) {
         let Reader::Neighbour(neighbour) = &mut self.reader else { return };
         if now.since(self.told_at) < TELL {
