@@ -24,11 +24,16 @@ fn local(port: u16) -> SocketAddr {
 
 /// A phone sends `media` in two seconds over a network for each port; it goes with a word, or without.
 fn send_by_phone(ports: [u16; 2], media: &[u8], mark: u8, says_goodbye: bool) {
+    send_encrypted("correct horse", ports, media, mark, says_goodbye);
+}
+
+/// The same with this passphrase.
+fn send_encrypted(passphrase: &str, ports: [u16; 2], media: &[u8], mark: u8, says_goodbye: bool) {
     let mut driver = Driver::new().unwrap();
     for _ in ports {
         driver.bind(&Bind::to_addr(local(0))).unwrap();
     }
-    let passphrase = Some(Passphrase::new("correct horse".into()).unwrap());
+    let passphrase = Some(Passphrase::new(passphrase.into()).unwrap());
     let options = Options { passphrase, stream_id: Some("cam1".into()), ..Options::default() };
     let rng = Rng::from_seed(mark.into());
     let mut phone = Phone::new(driver.now(), options, ports.map(local).to_vec(), mark, rng);
@@ -91,6 +96,27 @@ fn a_phone_comes_over_two_lossy_networks_and_comes_back_into_the_same_file() {
     let packets = clip.len().div_ceil(1316);
     assert_eq!((&kind["kind"], &kind["on_time"], &kind["missing"]), (&"data".into(), &packets.into(), &0.into()));
     assert!(!json.to_string().contains("horse"), "a secret is shown");
+}
+
+/// What README says to type, with another port.
+#[test]
+fn the_readmes_line_for_a_phone_takes_one_over_two_emulated_networks() {
+    let (dir, [phone, wifi, lte]) = (tempfile::tempdir().unwrap(), free_ports());
+    let dir = dir.path();
+    let clip = fs::read(transport_stream(dir, 2)).unwrap();
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let line = readme.lines().find_map(|line| line.strip_prefix("braidcast receive 'srtla://:5000?")).unwrap();
+    let (options, file) = line.split_once("' ").unwrap();
+    let passphrase = options.split_once("passphrase=").unwrap().1.split('&').next().unwrap();
+    let args = format!("receive srtla://:{phone}?{options} {file} --give-up 3s");
+    let receiver = Running::start(dir, &args).wait_for("listening on srtla://");
+    let emulate = |at: u16, how: &str| {
+        Running::start(dir, &format!("emulate 127.0.0.1:{at} 127.0.0.1:{phone} {how}")).wait_for("listening")
+    };
+    let _links = (emulate(wifi, "--delay 10ms --loss 2%"), emulate(lte, "--delay 40ms --loss 2%"));
+    send_encrypted(passphrase, [wifi, lte], &clip, 3, true);
+    receiver.finish().says(0, &["AES-128", "SRT latency 1.5 s"]);
+    assert!(fs::read(dir.join(file)).unwrap() == clip, "not the same bytes");
 }
 
 /// ffmpeg with SRT plays the clip.
