@@ -1,7 +1,7 @@
 //! Datagrams of an application's own sockets, many with one system call.
 
 use crate::outbox::Outbox;
-use crate::socket::{Slots, set_option};
+use crate::socket::{Slots, offload_state, set_option};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -47,6 +47,18 @@ impl DatagramReader {
         // With the time at which the kernel got each datagram (SO_TIMESTAMPNS, which quinn-udp switches on):
         // beside that there is no room for its ECN bits, which nobody asks for here.
         let state = UdpSocketState::new(UdpSockRef::from(&raw))?;
+        Ok(Self { raw, state, slots: Slots::new() })
+    }
+
+    /// The same without the times at which datagrams came, which cost the kernel a look at the clock and a control
+    /// message for each: all have waited for 0.
+    ///
+    /// # Errors
+    /// The system refuses an option of the socket.
+    pub fn untimed(socket: OwnedFd) -> io::Result<Self> {
+        let raw = RawSocket::from(socket);
+        raw.set_nonblocking(true)?;
+        let state = offload_state(&raw)?;
         Ok(Self { raw, state, slots: Slots::new() })
     }
 
@@ -270,6 +282,20 @@ mod tests {
         let batch = reader.receive(|datagram, _| lengths.push(datagram.len())).unwrap();
         assert_eq!((batch, lengths), (Batch { datagrams: 3, more: false }, vec![10, 0, 300]));
         assert_eq!(reader.receive(|_, _| ()).unwrap(), Batch { datagrams: 0, more: false });
+    }
+
+    #[test]
+    fn who_wants_no_times_is_told_of_none_and_has_all_datagrams() {
+        let (mut writer, to) = pair();
+        let mut reader = DatagramReader::untimed(to.into()).unwrap();
+        let mut came = Vec::new();
+        for len in [10, 300] {
+            writer.send(&bytes(len), 1316);
+            #[allow(clippy::disallowed_methods, reason = "a real socket takes real time")]
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        reader.receive(|datagram, age| came.push((datagram.len(), age))).unwrap();
+        assert_eq!(came, [(10, Duration::ZERO), (300, Duration::ZERO)]);
     }
 
     #[test]

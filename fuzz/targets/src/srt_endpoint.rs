@@ -138,11 +138,16 @@ pub fn fuzz(bytes: &[u8]) {
     let mut u = Unstructured::new(bytes);
     let Ok(kind) = u.arbitrary::<u8>() else { return };
     let passphrase = (kind & 0x31 == 0x31).then(|| Passphrase::new("correct horse".into()).expect("long enough"));
-    let options = Options { passphrase, buffer: BUFFER, key_refresh: 8000, connections: 2, ..Options::default() };
+    // By a list of streams, which has the caller's.
+    let keys = passphrase.clone().filter(|_| kind & 8 != 0).map(|secret| vec![("cam1".to_owned(), secret)]);
+    let stream_id = keys.as_ref().map(|_| "live/cam1".to_owned());
+    let options =
+        Options { passphrase, buffer: BUFFER, key_refresh: 8000, connections: 2, stream_id, ..Options::default() };
+    let listening = Options { keys, ..options.clone() };
     let rng = Rng::from_seed(1);
     let listener = match kind & 2 {
-        0 => Endpoint::listener(Instant::ZERO, Direction::Receive, options.clone(), rng.stream("listener")),
-        _ => Endpoint::bonded_listener(Instant::ZERO, options.clone(), rng.stream("listener")),
+        0 => Endpoint::listener(Instant::ZERO, Direction::Receive, listening, rng.stream("listener")),
+        _ => Endpoint::bonded_listener(Instant::ZERO, listening, rng.stream("listener")),
     };
     let caller = Endpoint::caller(Instant::ZERO, address(LISTENER), options, rng.stream("caller"));
     let mut world = World {

@@ -23,6 +23,11 @@ impl Gate {
         matches!(self, Self::Neighbour(neighbour) if neighbour.scheme != Scheme::Rist)
     }
 
+    /// Returns `true` if who says what its stream is called must know the passphrase of that stream.
+    pub(crate) const fn proves_names(&self) -> bool {
+        matches!(self, Self::Neighbour(neighbour) if neighbour.keys.is_some())
+    }
+
     /// What its stream is called, if that is said here.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {

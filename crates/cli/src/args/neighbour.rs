@@ -64,6 +64,8 @@ pub(crate) struct Neighbour {
     /// What the neighbour's own latency is asked to be at least.
     pub(crate) peer_latency: Option<Duration>,
     pub(crate) passphrase: Option<Secret<Passphrase>>,
+    /// A file with a passphrase for each stream.
+    pub(crate) keys: Option<PathBuf>,
     /// RIST's.
     pub(crate) secret: Option<Secret<rist::Secret>>,
     /// RIST's, if one is asked for.
@@ -97,6 +99,7 @@ impl Neighbour {
             latency: None,
             peer_latency: None,
             passphrase: None,
+            keys: None,
             secret: None,
             profile: None,
             key_length: KeyLength::default(),
@@ -121,8 +124,11 @@ impl Neighbour {
         }
     }
 
-    /// A name is for where several streams come in.
+    /// Names are for where several streams come in.
     pub(crate) fn nameless(self) -> Result<Box<Self>, String> {
+        if self.keys.is_some() {
+            return Err("keys= is for LISTEN of receive: write passphrase= here".into());
+        }
         if self.name.is_some() {
             return Err("name= is for LISTEN of receive: leave it out here".into());
         }
@@ -160,6 +166,11 @@ fn read(at: &str, scheme: Scheme, options: &str) -> Result<Neighbour, String> {
             "rcvlatency" => neighbour.latency = Some(latency(key, value)?),
             "peerlatency" => neighbour.peer_latency = Some(latency(key, value)?),
             "passphrase" => neighbour.passphrase = Some(secret(key, value, Passphrase::new)?),
+            "keys" => match value.strip_prefix('@') {
+                Some(file) if !file.is_empty() => neighbour.keys = Some(decoded(file).into()),
+                // Without its value, which may be a secret.
+                _ => return Err("keys= is a file with a passphrase for each stream: write keys=@FILE".into()),
+            },
             "pbkeylen" => {
                 let length = value.parse().ok().and_then(KeyLength::of);
                 neighbour.key_length = length.ok_or("pbkeylen= is the length of a key in bytes: 16, 24 or 32")?;
@@ -185,7 +196,7 @@ fn read(at: &str, scheme: Scheme, options: &str) -> Result<Neighbour, String> {
             _ => {
                 return Err(format!(
                     "'{key}' is not supported behind srt://: leave it out; there are latency, rcvlatency, peerlatency, \
-                     passphrase, pbkeylen, streamid, mode, open and, in LISTEN, name"
+                     passphrase, pbkeylen, streamid, mode, open and, in LISTEN, name and keys"
                 ));
             }
         }
@@ -194,6 +205,20 @@ fn read(at: &str, scheme: Scheme, options: &str) -> Result<Neighbour, String> {
     neighbour.latency = neighbour.latency.or(both);
     neighbour.peer_latency = neighbour.peer_latency.or(both);
     neighbour.at = whereabouts(at, listens, scheme.name())?;
+    if neighbour.keys.is_some() {
+        let other = [
+            ("passphrase=", neighbour.passphrase.is_some()),
+            ("streamid=", neighbour.stream_id.is_some()),
+            ("name=", neighbour.name.is_some()),
+            ("open", neighbour.open),
+        ];
+        if let Some((other, _)) = other.iter().find(|(_, given)| *given) {
+            return Err(format!("keys= says which streams there are, and their passphrases: leave out {other}"));
+        }
+        if let Whereabouts::Call(_) = neighbour.at {
+            return Err(format!("keys= is for streams that are sent here: write {}://:PORT", scheme.name()));
+        }
+    }
     Ok(neighbour)
 }
 
@@ -361,6 +386,19 @@ mod tests {
         assert_eq!((neighbour.key_length, neighbour.open), (KeyLength::Aes256, true));
         assert_eq!(neighbour.stream_id.as_deref(), Some("#!::r=cam1,m=publish"));
         assert!(!format!("{neighbour} {neighbour:?}").contains("horse"));
+        assert_eq!(good("srtla://:1?keys=@/run/keys").keys, Some("/run/keys".into()));
+        for (text, what) in [
+            ("srt://:1?keys=hunter2hunter2", "keys=@FILE"),
+            ("srt://:1?keys=@", "keys=@FILE"),
+            ("srt://h:1?keys=@f", "srt://:PORT"),
+            ("srt://:1?keys=@f&passphrase=hunter2hunter2", "leave out passphrase="),
+            ("srt://:1?streamid=x&keys=@f", "leave out streamid="),
+            ("srt://:1?name=x&keys=@f", "leave out name="),
+            ("srt://:1?keys=@f&open", "leave out open"),
+        ] {
+            assert!(wrong(text).contains(what) && !wrong(text).contains("hunter2"), "{text}: {}", wrong(text));
+        }
+        assert!(good("srt://:1?keys=@f").nameless().unwrap_err().contains("LISTEN"));
         assert_eq!(good("srt://h:1?passphrase=@/run/key").passphrase, Some(Secret::File("/run/key".into())));
         let short = wrong("srt://h:1?passphrase=hunter2");
         assert!(short.contains("10 to 79 bytes") && !short.contains("hunter2"));

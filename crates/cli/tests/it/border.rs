@@ -24,11 +24,16 @@ fn local(port: u16) -> SocketAddr {
 
 /// A phone sends `media` in two seconds over a network for each port; it goes with a word, or without.
 fn send_by_phone(ports: [u16; 2], media: &[u8], mark: u8, says_goodbye: bool) {
+    send_encrypted("correct horse", ports, media, mark, says_goodbye);
+}
+
+/// The same with this passphrase.
+fn send_encrypted(passphrase: &str, ports: [u16; 2], media: &[u8], mark: u8, says_goodbye: bool) {
     let mut driver = Driver::new().unwrap();
     for _ in ports {
         driver.bind(&Bind::to_addr(local(0))).unwrap();
     }
-    let passphrase = Some(Passphrase::new("correct horse".into()).unwrap());
+    let passphrase = Some(Passphrase::new(passphrase.into()).unwrap());
     let options = Options { passphrase, stream_id: Some("cam1".into()), ..Options::default() };
     let rng = Rng::from_seed(mark.into());
     let mut phone = Phone::new(driver.now(), options, ports.map(local).to_vec(), mark, rng);
@@ -93,6 +98,27 @@ fn a_phone_comes_over_two_lossy_networks_and_comes_back_into_the_same_file() {
     assert!(!json.to_string().contains("horse"), "a secret is shown");
 }
 
+/// What README says to type, with another port.
+#[test]
+fn the_readmes_line_for_a_phone_takes_one_over_two_emulated_networks() {
+    let (dir, [phone, wifi, lte]) = (tempfile::tempdir().unwrap(), free_ports());
+    let dir = dir.path();
+    let clip = fs::read(transport_stream(dir, 2)).unwrap();
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let line = readme.lines().find_map(|line| line.strip_prefix("braidcast receive 'srtla://:5000?")).unwrap();
+    let (options, file) = line.split_once("' ").unwrap();
+    let passphrase = options.split_once("passphrase=").unwrap().1.split('&').next().unwrap();
+    let args = format!("receive srtla://:{phone}?{options} {file} --give-up 3s");
+    let receiver = Running::start(dir, &args).wait_for("listening on srtla://");
+    let emulate = |at: u16, how: &str| {
+        Running::start(dir, &format!("emulate 127.0.0.1:{at} 127.0.0.1:{phone} {how}")).wait_for("listening")
+    };
+    let _links = (emulate(wifi, "--delay 10ms --loss 2%"), emulate(lte, "--delay 40ms --loss 2%"));
+    send_encrypted(passphrase, [wifi, lte], &clip, 3, true);
+    receiver.finish().says(0, &["AES-128", "SRT latency 1.5 s"]);
+    assert!(fs::read(dir.join(file)).unwrap() == clip, "not the same bytes");
+}
+
 /// ffmpeg with SRT plays the clip.
 fn ffmpeg(dir: &Path, to: &str) -> bool {
     let args = ["-nostdin", "-v", "error", "-re", "-i", "clip.ts", "-c", "copy", "-f", "mpegts", to];
@@ -133,6 +159,44 @@ fn names_of_encoders_and_of_our_senders_go_where_each_belongs() {
         (&streams[0]["neighbour"]["protocol"], &streams[1]["neighbour"]),
         (&"srt".into(), &serde_json::Value::Null)
     );
+}
+
+#[test]
+fn each_encoder_has_a_passphrase_of_its_own_by_a_list_that_is_read_again() {
+    let (dir, [port, srt]) = (tempfile::tempdir().unwrap(), free_ports());
+    let dir = dir.path();
+    transport_stream(dir, 2);
+    let list = |second: &str| {
+        fs::write(dir.join("phones"), format!("# phones\ncam1 correct horse\ncam2 {second}\n")).unwrap();
+    };
+    list("another horse");
+    let args = format!(
+        "receive {port},srt://:{srt}?latency=200&keys=@phones {{name}}.ts --key open-sesame-2026 --keep --json"
+    );
+    let receiver = Running::start(dir, &args).wait_for("listening on srt://");
+    let to = |id: &str, secret: &str| format!("srt://127.0.0.1:{srt}?streamid={id}&passphrase={secret}");
+    assert!(ffmpeg(dir, &to("live/cam1", "correct horse")));
+    for (id, secret) in [("cam1", "another horse"), ("cam3", "correct horse")] {
+        assert!(!ffmpeg(dir, &to(id, secret)), "{id} with {secret}");
+    }
+    let receiver = receiver.wait_for("stream 'cam1': the passphrases differ (code 1010)").wait_for("(code 1403)");
+    // Another passphrase for one of them; a list without sense changes nothing.
+    list("a third horse");
+    receiver.signal("HUP");
+    let receiver = receiver.wait_for("phones was read again");
+    assert!(!ffmpeg(dir, &to("cam2", "another horse")), "the passphrase of before");
+    list("short");
+    receiver.signal("HUP");
+    let receiver = receiver.wait_for("phones:3: a passphrase of SRT has 10 to 79 bytes; this one has 5");
+    assert!(ffmpeg(dir, &to("cam2", "a third horse")));
+    receiver.interrupt();
+    let ran = receiver.finish();
+    ran.says(0, &["stream 'live/cam1', AES-128", "stream 'cam3'", "going on with what it said before"]);
+    assert!(!ran.json().to_string().contains("horse"), "a secret is shown");
+    for name in ["cam1.ts", "cam2.ts"] {
+        assert!(fs::metadata(dir.join(name)).unwrap().len() > 50_000, "{name}");
+    }
+    assert!(!dir.join("cam3.ts").exists());
 }
 
 /// A hash of each decoded frame of the first stream of this kind, `v` or `a`.
@@ -214,6 +278,10 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
         (format!("receive 9000,srtla://:5000 out.ts {keyed}"), ["anybody may be that neighbour", "?open"]),
         (format!("receive 9000,rtp://:5004 out.ts {keyed}"), ["anybody may send to rtp://", "?open"]),
         (format!("receive {port},rtp://:{other} {{name}}.ts"), ["it does not say", "?name=cam1"]),
+        (
+            format!("receive {port},srt://:{other}?keys=@nowhere {{name}}.ts"),
+            ["cannot read keys=@nowhere", "a line is"],
+        ),
         (
             format!("receive {port},srt://:{other}?name=cam2 --accept cam1=out.ts"),
             ["'cam2' has no output", "?name=cam1"],

@@ -22,6 +22,8 @@ enum Slot {
     Here {
         due: Instant,
         payload: Vec<u8>,
+        /// Since when it was missing, if it was.
+        missed: Option<Instant>,
     },
 }
 
@@ -129,8 +131,9 @@ impl<const BITS: u32> Receive<BITS> {
         self.limit - self.slots.len().min(self.limit)
     }
 
-    /// Returns `true` if a packet of this number is new and has a place. If not, it is counted.
-    pub(crate) fn wants(&mut self, sequence: u32) -> bool {
+    /// Returns `true` if a packet of this number that came at `now` is new and has a place. If not, it is counted.
+    /// `repeated`: it was sent before.
+    pub(crate) fn wants(&mut self, now: Instant, sequence: u32, repeated: bool) -> bool {
         let number = self.numbers.peek(sequence.into());
         if self.slots.is_empty() && number >= self.next + self.limit as u64 {
             // Nothing is left of before a gap that no buffer spans: it begins anew.
@@ -147,11 +150,21 @@ impl<const BITS: u32> Receive<BITS> {
             self.counts.overflow += 1;
             return false;
         }
-        if matches!(self.slots.get(at as usize), Some(Slot::Here { .. } | Slot::Abandoned)) {
-            self.counts.useless += 1;
-            return false;
+        let slot = self.slots.get(at as usize);
+        let is_here = matches!(slot, Some(Slot::Here { .. } | Slot::Abandoned));
+        if let Some(Slot::Here { missed: Some(missed), .. }) = slot
+            && !repeated
+        {
+            // The repeat was quicker than the packet itself, which was not lost either.
+            self.be_patient(now - *missed);
         }
-        true
+        self.counts.useless += u64::from(is_here);
+        !is_here
+    }
+
+    /// A packet was overtaken for this time, not lost: that much patience pays (libsrt calls it lossmaxttl).
+    fn be_patient(&mut self, overtaken: Duration) {
+        self.tolerance = self.tolerance.max(overtaken * 5 / 4).min(self.latency / 3);
     }
 
     /// Returns `true` if a packet of this number is one of those that are delivered or skipped.
@@ -179,16 +192,14 @@ impl<const BITS: u32> Receive<BITS> {
                 self.ask_by(now + self.tolerance);
             }
             self.slots.resize_with((number - self.next) as usize, || Slot::Missing);
-            self.slots.push_back(Slot::Here { due, payload });
+            self.slots.push_back(Slot::Here { due, payload, missed: None });
         } else {
             self.counts.recovered += 1;
-            if let Some(noticed) = self.found(number)
-                && !repeated
-            {
-                // It was overtaken, not lost: that much patience pays (libsrt calls it lossmaxttl).
-                self.tolerance = self.tolerance.max((now - noticed) * 5 / 4).min(self.latency / 3);
+            let missed = self.found(number);
+            if let Some(missed) = missed.filter(|_| !repeated) {
+                self.be_patient(now - missed);
             }
-            self.slots[(number - self.next) as usize] = Slot::Here { due, payload };
+            self.slots[(number - self.next) as usize] = Slot::Here { due, payload, missed };
         }
         self.advance();
         if now - self.decayed >= DECAY {
@@ -352,7 +363,7 @@ mod tests {
     /// Packet `n` of the stream, sent at `n` ms, comes at `at` ms; returns `true` if it was taken.
     fn come(rx: &mut Receive<31>, n: u32, at: u64, repeated: bool) -> bool {
         let sequence = FIRST.wrapping_add(n) & 0x7fff_ffff;
-        let wanted = rx.wants(sequence);
+        let wanted = rx.wants(ms(at), sequence, repeated);
         if wanted {
             rx.take(ms(at), sequence, n * 1000, repeated, vec![n as u8; 10]);
         }
@@ -408,6 +419,22 @@ mod tests {
             come(&mut rx, 100 + second as u32, second * 1000, false);
         }
         assert!(rx.tolerance() < Duration::from_millis(2));
+    }
+
+    #[test]
+    fn a_packet_that_its_repeat_overtook_makes_patience() {
+        let mut rx = receive(1000);
+        come(&mut rx, 0, 0, false);
+        come(&mut rx, 2, 2, false);
+        assert_eq!(asked(&mut rx, 2), [(FIRST.wrapping_add(1) & 0x7fff_ffff, FIRST.wrapping_add(1) & 0x7fff_ffff)]);
+        assert!(come(&mut rx, 1, 12, true) && rx.tolerance() == Duration::ZERO);
+        // A second repeat says nothing; the packet itself does.
+        assert!(!come(&mut rx, 1, 14, true) && rx.tolerance() == Duration::ZERO);
+        assert!(!come(&mut rx, 1, 22, false));
+        assert_eq!(rx.tolerance(), Duration::from_millis(25));
+        // What was never missing came twice by a network's doing.
+        assert!(!come(&mut rx, 2, 62, false));
+        assert_eq!((rx.tolerance(), rx.counts.useless), (Duration::from_millis(25), 3));
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl Rest {
             None => (Profile::Simple, 0),
             Some(shape) => (Profile::Main, shape.key.map_or(0, |length| length.bytes())),
         };
-        if !flow.rx.wants(header.sequence.into()) {
+        if !flow.rx.wants(now, header.sequence.into(), again) {
             return;
         }
         flow.fresh = now;

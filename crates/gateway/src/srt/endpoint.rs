@@ -3,6 +3,7 @@ use super::event::{ConnectionId, Event};
 use super::link::{Ended, Link, MAX_PAYLOAD, Report};
 use super::listener::Listener;
 use super::options::{Direction, Options};
+use super::secret::Passphrase;
 use super::wire::Packet;
 use crate::srtla::{Bonds, LinkReport};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
@@ -92,6 +93,13 @@ impl Endpoint {
         }
     }
 
+    /// Has who sends to us over a connection that is there hear how much the path behind us carries, bit/s: its
+    /// acknowledgements say so from now on as the capacity of the link (draft-sharabayko-srt §3.2.4). Without it they
+    /// say what comes.
+    pub fn tell_capacity(&mut self, bits_per_second: u64) {
+        self.links_mut().for_each(|link| link.tell_capacity(bits_per_second));
+    }
+
     /// The next payload that is due at `now`, into `buf`.
     pub fn deliver(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Delivered> {
         self.links_mut().find_map(|link| {
@@ -137,6 +145,14 @@ impl Endpoint {
             let Some(bonds) = &self.bonds else { return Some(remote) };
             self.copies.extend(bonds.routes(now, remote, buf));
             std::mem::swap(&mut self.copied, buf);
+        }
+    }
+
+    /// Has a listener take another list of [`Options::keys`]. Connections that came by a passphrase that is no longer
+    /// their stream's are ended. Of a caller nothing changes.
+    pub fn set_keys(&mut self, now: Instant, keys: Vec<(String, Passphrase)>) {
+        if let Side::Listener(listener) = &mut self.side {
+            listener.set_keys(now, keys);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::cipher::Cipher;
 use super::options::Options;
 use super::send::{Send, Sent};
-use super::wire::{Ack, Control, ControlKind, Data, KeySlot, LossList, Packet, write_loss};
+use super::wire::{Ack, CAPACITY_PACKET, Control, ControlKind, Data, KeySlot, LossList, Packet, Rate, write_loss};
 use crate::reception::{Clock, RANGES, Receive, Received, Rtt};
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -12,6 +12,9 @@ use std::net::SocketAddr;
 
 /// Time between full acknowledgements (draft-sharabayko-srt §3.2.4).
 const ACK_INTERVAL: Duration = Duration::from_millis(10);
+/// A full acknowledgement that is due within this time goes with what else is due: one wake-up
+/// fewer of a hundred in each second, for both ends.
+const EARLY: Duration = Duration::from_micros(2500);
 /// Packets after which a light acknowledgement goes at once.
 const LIGHT_ACK: u64 = 64;
 /// Silence of ours after which the other end is told that we are there (§3.2.3).
@@ -84,6 +87,9 @@ pub struct Report {
     pub received: Received,
     /// What went out.
     pub sent: Sent,
+    /// Capacity that the other end says it has, bit/s of full packets with their headers, as it says it last; `None`
+    /// before. It says so to who sends.
+    pub told_capacity: Option<u64>,
 }
 
 pub(super) struct Link {
@@ -115,7 +121,12 @@ pub(super) struct Link {
     // Rate of what comes in, over a second.
     rate_since: Instant,
     rate_before: (u64, u64),
+    /// Packets and bytes each second.
     rate: (u32, u32),
+    /// What the path behind us carries, in packets each second.
+    capacity: Option<u32>,
+    /// The same of the other end, as it says.
+    told_capacity: Option<u32>,
     scratch: Vec<u8>,
 }
 
@@ -151,6 +162,8 @@ impl Link {
             rate_since: now,
             rate_before: (0, 0),
             rate: (0, 0),
+            capacity: None,
+            told_capacity: None,
             scratch: Vec::new(),
         }
     }
@@ -195,7 +208,7 @@ impl Link {
             return;
         }
         self.media = now;
-        if !self.rx.wants(data.sequence) {
+        if !self.rx.wants(now, data.sequence, data.repeated) {
             return;
         }
         let mut payload = self.rx.buffer();
@@ -257,6 +270,7 @@ impl Link {
         if control.info != 0 {
             self.say(now, ControlKind::AckAck, control.info, &[]);
         }
+        self.told_capacity = ack.rate.map(|rate| rate.capacity).or(self.told_capacity);
         // Who sends learns the round trip from who measures it.
         if let Some((rtt, variance)) = ack.rtt
             && self.rx.counts.packets == 0
@@ -297,7 +311,7 @@ impl Link {
             // It may hear us, though we do not hear it.
             return self.close(now, Ended::Silent);
         }
-        if self.next_ack.is_some_and(|at| at <= now) {
+        if self.next_ack.is_some_and(|at| at <= now + EARLY) {
             self.acknowledge(now);
         }
         if self.rx.ask_at().is_some_and(|at| at <= now) {
@@ -338,12 +352,14 @@ impl Link {
         self.confirmed = false;
         self.ack_number = self.ack_number.wrapping_add(1).max(1);
         self.light_at = next + LIGHT_ACK;
+        let (packets, bytes) = self.rate;
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         let ack = Ack {
             next: next as u32,
             rtt: Some((micros(self.rtt.smoothed), micros(self.rtt.variance))),
             room: Some(self.rx.room() as u32),
-            rate: Some(self.rate),
+            // Nothing measures the capacity of the link itself, so without a word it is what comes.
+            rate: Some(Rate { packets, capacity: self.capacity.unwrap_or(packets), bytes }),
         };
         self.say_ack(now, self.ack_number, &ack);
         if self.awaited.len() == AWAITED {
@@ -351,6 +367,13 @@ impl Link {
         }
         self.awaited.push_back((self.ack_number, now));
         self.next_ack = Some(now + ACK_INTERVAL);
+    }
+
+    /// Has acknowledgements say that the path behind us carries `bits_per_second`.
+    pub(super) fn tell_capacity(&mut self, bits_per_second: u64) {
+        let packets = bits_per_second.div_ceil(u64::from(CAPACITY_PACKET) * 8);
+        // libsrt takes 1 for "not known".
+        self.capacity = Some(u32::try_from(packets).unwrap_or(u32::MAX).max(2));
     }
 
     fn measure(&mut self, now: Instant) {
@@ -466,6 +489,7 @@ impl Link {
             waiting: self.rx.waiting(),
             received: self.rx.counts,
             sent: self.tx.counts,
+            told_capacity: self.told_capacity.map(|packets| u64::from(packets) * u64::from(CAPACITY_PACKET) * 8),
         }
     }
 }

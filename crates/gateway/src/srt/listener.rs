@@ -5,6 +5,7 @@ use super::event::{ConnectionId, Event};
 use super::link::{Agreed, Ended, Link, SHUTDOWN};
 use super::options::{Direction, Options};
 use super::refusal::Refusal;
+use super::secret::Passphrase;
 use super::stream_id::StreamId;
 use super::wire::{
     Control, ControlKind, Extension, ExtensionKind, Handshake, HandshakeType, Hello, HelloFlags, KeyMaterial, MAGIC,
@@ -260,7 +261,8 @@ impl Listener {
             Some(extension) => Some((KeyMaterial::parse(&extension.content).map_err(|_| Refusal::ROGUE)?, extension)),
             None => None,
         };
-        if keys.is_some() != self.options.passphrase.is_some() {
+        let secret = self.options.secret_of(&stream_id).map_err(|()| Refusal::FORBIDDEN)?;
+        if keys.is_some() != secret.is_some() {
             return Err(Refusal::UNSECURE);
         }
         Ok(Asked { handshake, hello, stream_id, keys })
@@ -276,7 +278,7 @@ impl Listener {
     ) -> Result<(), Refusal> {
         let Asked { handshake, hello, stream_id, keys } = asked;
         let mut cipher = None;
-        if let (Some(passphrase), Some((material, _))) = (&self.options.passphrase, &keys) {
+        if let (Ok(Some(passphrase)), Some((material, _))) = (self.options.secret_of(&stream_id), &keys) {
             if !self.unwraps.take(now, 1) {
                 return Ok(());
             }
@@ -406,6 +408,19 @@ impl Listener {
 
     pub(super) fn links_mut(&mut self) -> impl Iterator<Item = &mut Link> {
         self.links.iter_mut().map(|it| &mut it.link)
+    }
+
+    /// Takes another list of passphrases. Who came by one that is no longer its own goes.
+    pub(super) fn set_keys(&mut self, now: Instant, keys: Vec<(String, Passphrase)>) {
+        let mut after = self.options.clone();
+        after.keys = Some(keys);
+        let before = std::mem::replace(&mut self.options, after);
+        for it in &mut self.links {
+            let stream = StreamId::parse(&it.link.agreed.stream_id);
+            if self.options.secret_of(&stream) != before.secret_of(&stream) {
+                it.link.close(now, Ended::ByUs);
+            }
+        }
     }
 
     pub(super) fn close(&mut self, now: Instant) {

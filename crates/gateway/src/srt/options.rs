@@ -1,5 +1,6 @@
 use super::cipher;
 use super::secret::{KeyLength, Passphrase};
+use super::stream_id::StreamId;
 use core::time::Duration;
 
 /// How a connection is made.
@@ -18,6 +19,9 @@ pub struct Options {
     /// A listener takes callers only whose stream has one of these [names](super::StreamId::name). Not heeded by a
     /// caller.
     pub names: Option<Vec<String>>,
+    /// A passphrase for each [name](super::StreamId::name), in place of [`passphrase`](Self::passphrase): a listener
+    /// takes callers only whose stream is in the list, by its own passphrase. Not heeded by a caller.
+    pub keys: Option<Vec<(String, Passphrase)>>,
     /// How long a packet may be overtaken before it is asked for again. It grows by itself to what the network needs.
     pub reordering: Duration,
     /// Silence after which a connection has failed.
@@ -39,6 +43,7 @@ impl Default for Options {
             key_length: KeyLength::default(),
             stream_id: None,
             names: None,
+            keys: None,
             reordering: Duration::ZERO,
             idle: Duration::from_secs(5),
             buffer: 25_600,
@@ -49,6 +54,13 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Returns what a caller that means `stream` must know; `Err(())` if it means none of the list.
+    pub(super) fn secret_of(&self, stream: &StreamId) -> Result<Option<&Passphrase>, ()> {
+        let Some(keys) = &self.keys else { return Ok(self.passphrase.as_ref()) };
+        let own = stream.name().and_then(|name| keys.iter().find(|(it, _)| it == name));
+        own.map(|(_, secret)| Some(secret)).ok_or(())
+    }
+
     /// A latency as it stands in a handshake.
     pub(super) fn millis(latency: Duration) -> u16 {
         u16::try_from(latency.as_millis()).unwrap_or(u16::MAX)

@@ -192,6 +192,8 @@ impl Send {
             if let Some(cipher) = cipher {
                 packet.key = cipher.seal(sequence, &mut packet.payload);
             }
+            // Whoever gets it can ask for what is missing before it.
+            self.heard = now;
             self.unsent = number + 1;
             self.numbers.unwrap(sequence.into());
             self.counts.packets += 1;
@@ -271,9 +273,19 @@ mod tests {
     fn the_end_of_a_burst_is_sent_again_if_nothing_is_heard() {
         let mut tx = send(2, 100);
         out(&mut tx, 2);
-        assert_eq!(tx.tend_at(&Rtt::new()), Some(ms(322)));
-        tx.tend(ms(322), &Rtt::new());
-        assert_eq!(out(&mut tx, 322), [(0, true), (1, true)]);
+        assert_eq!(tx.tend_at(&Rtt::new()), Some(ms(323)));
+        tx.tend(ms(323), &Rtt::new());
+        assert_eq!(out(&mut tx, 323), [(0, true), (1, true)]);
+    }
+
+    #[test]
+    fn while_a_burst_goes_on_nothing_is_sent_again_without_a_word() {
+        let mut tx = send(1, 1000);
+        for now in 1..1000 {
+            tx.push(ms(now), &[1; 4]);
+            assert_eq!(out(&mut tx, now).iter().filter(|(_, again)| *again).count(), 0);
+            tx.tend(ms(now), &Rtt::new());
+        }
     }
 
     #[test]

@@ -60,13 +60,17 @@ struct Bonded {
 
 impl Bonded {
     fn new(models: [LinkModel; 2]) -> Self {
+        Self::with(models, |phone| phone)
+    }
+
+    fn with(models: [LinkModel; 2], how: impl FnOnce(Phone) -> Phone) -> Self {
         let seed = seed_from_env(1);
         let rng = Rng::from_seed(seed.get());
         let options = Options { latency: ms(1000), passphrase: secret("correct horse"), ..Options::default() };
         let receive = Options { reordering: ms(40), ..options.clone() };
         let mut net = Network::new(seed.get());
         let to = vec![LISTENER.parse().unwrap(); 2];
-        let phone = Node::Phone(Phone::new(Instant::ZERO, options, to, 7, rng.stream("phone")));
+        let phone = Node::Phone(how(Phone::new(Instant::ZERO, options, to, 7, rng.stream("phone"))));
         let phone = net.add(phone, ["10.0.0.1:1000", "10.0.1.1:1000"]);
         let studio = Node::Studio(Endpoint::bonded_listener(Instant::ZERO, receive, rng.stream("studio")));
         let studio = net.add(studio, [LISTENER]);
@@ -138,6 +142,21 @@ fn two_links_carry_what_one_cannot_and_their_jitter_does_not_double_the_rate() {
     let sent = bonded.phone().inside.reports().next().unwrap().1.sent;
     assert!(sent.repeated * 20 < sent.packets, "{sent:?} {report:?}");
     assert!(bonded.phone().acknowledged > 19_000);
+}
+
+#[test]
+fn what_a_far_and_lossy_link_holds_up_is_not_sent_again_without_being_asked_for() {
+    // A round trip over the first link is over long before a packet over the second one has come, and one of twenty of
+    // those is repeated after 130 ms only.
+    let far = LinkModel { loss: Loss::Uniform(0.05), ..wire(2, 150) };
+    let mut bonded = Bonded::with([wire(20, 20), far], Phone::by_windows);
+    bonded.run(ms(20_000));
+    bonded.whole();
+    let (_, report) = bonded.studio().reports().next().unwrap();
+    let links = bonded.studio().bonded(report.peer);
+    assert!(links.iter().all(|link| link.packets > 500), "{links:?}");
+    let sent = bonded.phone().inside.reports().next().unwrap().1.sent;
+    assert!(sent.repeated * 30 < sent.packets && sent.repeated <= sent.asked, "{sent:?} {report:?}");
 }
 
 #[test]

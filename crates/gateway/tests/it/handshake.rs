@@ -2,7 +2,7 @@
 
 use crate::common::{Pair, ms, secret};
 use braidcast_core::Rng;
-use braidcast_gateway::srt::{Direction, Ended, Endpoint, Event, KeyLength, Options, Refusal};
+use braidcast_gateway::srt::{Direction, Ended, Endpoint, Event, KeyLength, Options, Passphrase, Refusal};
 use braidcast_sim::link::{LinkModel, Loss};
 
 fn link() -> LinkModel {
@@ -39,6 +39,44 @@ fn secrets_and_streams_must_fit() {
     assert_eq!(refused(stream("#!::r=cam1,m=request"), stream("cam1"), receive), Refusal::BAD_MODE);
     assert_eq!(refused(stream("#!::r=cam1,m=publish"), stream("cam1"), Direction::Send), Refusal::BAD_MODE);
     assert_eq!(refused(stream("#!::r=x.ts,t=file"), plain(), receive), Refusal::BAD_MODE);
+}
+
+/// A listener with a passphrase for each of two streams.
+fn listed(first: &str, second: &str) -> Vec<(String, Passphrase)> {
+    [("cam1", first), ("cam2", second)].map(|(name, text)| (name.to_owned(), secret(text).unwrap())).into()
+}
+
+#[test]
+fn a_stream_of_a_list_is_opened_by_its_own_passphrase_only() {
+    let receive = Direction::Receive;
+    let listener = || Options { keys: Some(listed("correct horse", "another horse")), ..Options::default() };
+    let caller = |stream: &str, text: Option<&str>| Options {
+        stream_id: Some(stream.into()),
+        passphrase: text.and_then(secret),
+        ..Options::default()
+    };
+    assert_eq!(refused(caller("cam1", Some("another horse")), listener(), receive), Refusal::BAD_SECRET);
+    assert_eq!(refused(caller("#!::r=live/cam2", Some("correct horse")), listener(), receive), Refusal::BAD_SECRET);
+    assert_eq!(refused(caller("cam1", None), listener(), receive), Refusal::UNSECURE);
+    for stranger in ["cam3", "", "#!::u=cam1"] {
+        assert_eq!(refused(caller(stranger, Some("correct horse")), listener(), receive), Refusal::FORBIDDEN);
+    }
+    // A list in place of the one passphrase, which opens nothing then.
+    let both = Options { passphrase: secret("for everybody"), ..listener() };
+    assert_eq!(refused(caller("cam1", Some("for everybody")), both, receive), Refusal::BAD_SECRET);
+    let mut pair = Pair::new(receive, caller("live/cam1", Some("correct horse")), listener(), link());
+    pair.run(ms(500), 1);
+    assert_eq!(pair.report(pair.listener).key_bytes, 16);
+    // What changes for another stream ends no connection; what changes for its own does, and it stays away.
+    pair.net.with(pair.listener, |it, now| it.set_keys(now, listed("correct horse", "a third horse")));
+    pair.run(ms(500), 1);
+    assert!(pair.net.node(pair.listener).is_connected() && pair.got.len() > 300, "{}", pair.got.len());
+    pair.net.with(pair.listener, |it, now| it.set_keys(now, listed("a fourth horse", "a third horse")));
+    pair.run(ms(1000), 1);
+    let ended = |event: &Event| matches!(event, Event::Ended(_, Ended::ByUs));
+    assert!(pair.listener_events.iter().any(ended), "{:?}", pair.listener_events);
+    assert!(!pair.net.node(pair.listener).is_connected());
+    assert!(pair.caller_events.contains(&Event::RefusedByPeer(Refusal::BAD_SECRET)), "{:?}", pair.caller_events);
 }
 
 #[test]

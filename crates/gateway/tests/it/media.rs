@@ -104,3 +104,21 @@ fn packets_that_come_twice_come_out_once() {
     whole(&pair, 0);
     assert!(pair.receiving().received.useless > 50);
 }
+
+#[test]
+fn who_sends_is_told_what_the_path_behind_the_receiver_carries() {
+    let options = Options::default();
+    let mut pair = Pair::new(Direction::Receive, options.clone(), options, link());
+    pair.run(ms(3000), 1);
+    // Without a word it is what comes: 1000 packets a second.
+    let told = pair.sending().told_capacity.unwrap();
+    assert!((11_500_000..12_100_000).contains(&told), "{told}");
+    pair.net.with(pair.listener, |endpoint, _| endpoint.tell_capacity(3_000_000));
+    pair.run(ms(100), 1);
+    assert_eq!(pair.sending().told_capacity, Some(3_000_000));
+    // libsrt takes one packet a second for "not known".
+    pair.net.with(pair.listener, |endpoint, _| endpoint.tell_capacity(0));
+    pair.run(ms(100), 1);
+    assert_eq!(pair.sending().told_capacity, Some(24_000));
+    assert_eq!(pair.receiving().told_capacity, None);
+}

@@ -2,9 +2,11 @@
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
 mod figures;
+mod keys;
 mod spoken;
 
 pub(crate) use figures::{Figures, LinkFigures, Seen};
+pub(crate) use keys::Keys;
 pub(crate) use spoken::Event;
 
 use super::common;
@@ -60,6 +62,8 @@ pub(crate) struct Neighbour {
     /// Datagrams that the system did not take.
     unsent: u64,
     scheme: Scheme,
+    /// The passphrase of each stream, if each has its own.
+    keys: Option<Keys>,
     /// The socket is IPv6's, and may serve both families.
     v6: bool,
     /// The latency of our own stream behind it, if it is a source of one.
@@ -85,10 +89,11 @@ impl Neighbour {
     /// Opens the socket, and calls or waits for callers.
     pub(crate) fn open(neighbour: &neighbour::Neighbour, role: Role, now: Instant) -> Outcome<Self> {
         let rng = common::rng(None)?;
+        let keys = neighbour.keys.as_deref().map(Keys::read).transpose()?;
         let (sockets, machine) = if neighbour.scheme == Scheme::Rist {
             rist_endpoint(neighbour, role == Role::Sink, now, rng)?
         } else {
-            srt_endpoint(neighbour, role, now, rng)?
+            srt_endpoint(neighbour, role, keys.as_ref(), now, rng)?
         };
         for socket in &sockets {
             socket.set_nonblocking(true).map_err(|e| common::broken(&e))?;
@@ -99,7 +104,7 @@ impl Neighbour {
             let _ = sockopt::set_socket_send_buffer_size(socket, BUFFER);
         }
         let v6 = sockets[0].local_addr().is_ok_and(|addr| addr.is_ipv6());
-        let with_outbox = |socket: UdpSocket| Ok((DatagramReader::new(socket.into())?, Outbox::default()));
+        let with_outbox = |socket: UdpSocket| Ok((DatagramReader::untimed(socket.into())?, Outbox::default()));
         let sockets = sockets.into_iter().map(with_outbox).collect::<io::Result<Vec<_>>>();
         let sockets = sockets.map_err(|e| common::broken(&e))?;
         let both = if sockets.len() > 1 { Some(both(&sockets).map_err(|e| common::broken(&e))?) } else { None };
@@ -113,6 +118,7 @@ impl Neighbour {
             pushed: now,
             unsent: 0,
             scheme: neighbour.scheme,
+            keys,
             v6,
             behind: None,
             keep_at: now,
@@ -137,6 +143,13 @@ impl Neighbour {
             let batch = read(now, id, reader, &mut self.machine);
             all = Batch { datagrams: all.datagrams + batch.datagrams, more: all.more | batch.more };
         }
+        self.tend_timers(now);
+        all
+    }
+
+    /// The same if there is nothing to read.
+    pub(crate) fn tend_timers(&mut self, now: Instant) {
+        self.now = now;
         if self.machine.timeout().is_some_and(|at| at <= now) {
             self.machine.tick(now);
         }
@@ -146,7 +159,6 @@ impl Neighbour {
             let first = self.machine.first_report().map(|report| self.seen(report));
             self.last = first.or(self.last.take());
         }
-        all
     }
 
     fn transmit(&mut self, now: Instant) {
@@ -185,6 +197,29 @@ impl Neighbour {
     pub(crate) fn disconnect(&mut self, now: Instant, connection: ConnectionId) {
         self.machine.disconnect(now, connection);
         self.transmit(now);
+    }
+
+    /// The passphrase of each stream, if each has its own.
+    pub(crate) const fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
+    }
+
+    /// Takes other passphrases. Whoever came by one that is no longer its stream's is sent away.
+    pub(crate) fn set_keys(&mut self, now: Instant, keys: Keys) {
+        self.machine.set_keys(now, keys.list.clone());
+        self.keys = Some(keys);
+        self.transmit(now);
+    }
+
+    /// Has it hear how much the path behind us carries, bit/s.
+    pub(crate) fn tell_capacity(&mut self, bits_per_second: u64) {
+        self.machine.tell_capacity(bits_per_second);
+    }
+
+    /// Returns `true` if its descriptor stands for two sockets, which are to be read whether it can be or not: it says
+    /// so of the first one that can, and once.
+    pub(crate) const fn is_of_two_sockets(&self) -> bool {
+        self.both.is_some()
     }
 
     /// What it speaks, as it stands in URLs.
@@ -250,7 +285,7 @@ impl Neighbour {
                 } else {
                     format!(", stream '{}'", shown(&report.stream_id))
                 };
-                let keys = keys(&report);
+                let keys = encryption(&report);
                 let [ours, theirs] = [report.latency, report.peer_latency].map(units::time);
                 let remote = self.remote(&report);
                 live.note(format!(
@@ -277,7 +312,7 @@ impl Neighbour {
             Some(rist::Profile::Main) => "main",
             _ => "simple",
         };
-        let (keys, buffer) = (keys(report), units::time(report.latency.max(report.peer_latency)));
+        let (keys, buffer) = (encryption(report), units::time(report.latency.max(report.peer_latency)));
         let (name, remote) = (&self.name, report.peer);
         format!("{name}: connected to {remote}, RIST's {profile} profile, {keys}; buffer {buffer}")
     }
@@ -325,7 +360,7 @@ impl AsRawFd for Neighbour {
 /// If a key is asked for, a neighbour that anybody may be is a mistake, unless its URL says that it is meant.
 pub(crate) fn check(neighbour: &neighbour::Neighbour, shared: &SharedArgs) -> Outcome {
     let by_secret = neighbour.passphrase.is_some() || neighbour.secret.is_some();
-    let known = neighbour.open || by_secret || neighbour.stream_id.is_some();
+    let known = neighbour.open || by_secret || neighbour.keys.is_some() || neighbour.stream_id.is_some();
     if known || !is_keyed(shared) {
         return Ok(());
     }
@@ -366,7 +401,7 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn keys(report: &Report) -> String {
+fn encryption(report: &Report) -> String {
     match report.key_bytes {
         0 => "not encrypted".into(),
         bytes => format!("AES-{}", bytes * 8),
@@ -398,6 +433,7 @@ fn secret<T: Clone, E: fmt::Display>(secret: &Secret<T>, new: fn(String) -> Resu
 fn srt_endpoint(
     neighbour: &neighbour::Neighbour,
     role: Role,
+    keys: Option<&Keys>,
     now: Instant,
     rng: Rng,
 ) -> Outcome<(Vec<UdpSocket>, Spoken)> {
@@ -413,6 +449,7 @@ fn srt_endpoint(
         latency: neighbour.latency.unwrap_or(defaults.latency),
         peer_latency: neighbour.peer_latency.unwrap_or(defaults.peer_latency),
         passphrase,
+        keys: keys.map(|keys| keys.list.clone()),
         key_length: neighbour.key_length,
         stream_id: neighbour.stream_id.clone(),
         reordering: if bonded { BONDED_REORDERING } else { defaults.reordering },

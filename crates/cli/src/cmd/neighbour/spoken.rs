@@ -2,7 +2,7 @@
 
 use braidcast_core::{Datagram, Instant, Machine, Transmit};
 use braidcast_gateway::rist;
-use braidcast_gateway::srt::{self, ConnectionId, Delivered, Ended, Report};
+use braidcast_gateway::srt::{self, ConnectionId, Delivered, Ended, Passphrase, Report};
 use braidcast_gateway::srtla::LinkReport;
 use std::net::SocketAddr;
 
@@ -102,6 +102,20 @@ impl Spoken {
         }
     }
 
+    /// Takes another list of passphrases. RIST has none.
+    pub(super) fn set_keys(&mut self, now: Instant, keys: Vec<(String, Passphrase)>) {
+        if let Self::Srt(it) = self {
+            it.set_keys(now, keys);
+        }
+    }
+
+    /// Has who sends hear how much the path behind us carries, bit/s. RIST has no word for it.
+    pub(super) fn tell_capacity(&mut self, bits_per_second: u64) {
+        if let Self::Srt(it) = self {
+            it.tell_capacity(bits_per_second);
+        }
+    }
+
     /// RIST has no word for it.
     pub(super) fn disconnect(&mut self, now: Instant, connection: ConnectionId) {
         if let Self::Srt(it) = self {
@@ -179,6 +193,7 @@ fn translated(report: &rist::Report, is_sink: bool) -> (ConnectionId, Report) {
         waiting: 0,
         received: report.received,
         sent: report.sent,
+        told_capacity: None,
     };
     (ConnectionId(report.stream), words)
 }

@@ -9,7 +9,7 @@ use super::room::Room;
 use super::senders::Senders;
 use crate::args::ReceiveArgs;
 use crate::args::entrances;
-use crate::cmd::neighbour;
+use crate::cmd::neighbour::{self, Keys};
 use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
 use braidcast_driver::Driver;
@@ -73,8 +73,9 @@ impl Plan {
                 Some(name) if self.needs_names() && self.describe(name).is_empty() => {
                     format!("a stream '{name}' has no output here")
                 }
+                None if gate.proves_names() => continue,
                 None if self.is_by_key() => {
-                    "with --authorized a neighbour needs name=, as a stream identifier proves nothing".into()
+                    "with --authorized a neighbour needs name= or keys=, as a stream identifier proves nothing".into()
                 }
                 None if self.needs_names() && !gate.says_names() => {
                     "it does not say what a stream is called, and its name decides where it goes here".into()
@@ -87,7 +88,43 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Each stream that has a passphrase of its own must have an output, and the name of no key.
+    pub(super) fn check_keys(&self, keys: &Keys, list: Option<&Senders>) -> Outcome {
+        let is_listed = |name: &str| list.is_some_and(|list| list.lines().iter().any(|line| line.name == name));
+        for name in keys.names() {
+            let why = if is_listed(name) {
+                format!("'{name}' is the name of a sender with a key in the list of --authorized")
+            } else if self.needs_names() && self.describe(name).is_empty() {
+                format!("a stream '{name}' has no output here")
+            } else {
+                continue;
+            };
+            let path = keys.path().display();
+            return Err(Failure::usage(format!("{path}: {why}"), "put {name} into FILE, or take its line out"));
+        }
+        Ok(())
+    }
+}
+
 impl Session {
+    /// SIGHUP: files with passphrases may have changed. One that makes no sense changes nothing.
+    pub(super) fn reload_keys(&mut self) {
+        let now = self.driver.now();
+        for gate in &mut self.gates {
+            let Some(keys) = gate.keys() else { continue };
+            let path = keys.path().display().to_string();
+            let read = keys.read_again();
+            match read.and_then(|keys| self.plan.check_keys(&keys, self.authorized.as_ref()).map(|()| keys)) {
+                Ok(keys) => {
+                    gate.set_keys(now, keys);
+                    self.live.note(format!("{path} was read again"));
+                }
+                Err(failure) => self.live.warn(format!("{failure}; going on with what it said before")),
+            }
+        }
+    }
+
     /// Takes what neighbours send, and writes it where it goes.
     pub(super) fn cross(&mut self, now: Instant) -> Outcome {
         let mut gates = std::mem::take(&mut self.gates);

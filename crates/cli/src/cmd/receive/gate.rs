@@ -1,8 +1,9 @@
 //! Places at which neighbours send to `receive`: SRT, SRTLA, RIST, RTP and RTMP behind one interface.
 
+use super::bursts::Bursts;
 use crate::args::entrances;
 use crate::args::neighbour::Whereabouts;
-use crate::cmd::neighbour::{Event, Neighbour, Role, Seen};
+use crate::cmd::neighbour::{Event, Keys, Neighbour, Role, Seen};
 use crate::cmd::rtmp::{Happened, RtmpInput};
 use crate::cmd::rtp::{Network, RtpInput};
 use crate::failure::{Outcome, broken};
@@ -79,10 +80,9 @@ pub(super) struct Gate {
     pub(super) name: Option<String>,
     /// What is due within this time comes out together, and what comes closely is read as often: 0 if nothing does.
     slice: Duration,
-    /// When something was read last.
-    read: Instant,
-    /// More than one packet comes in a slice.
-    dense: bool,
+    /// The driver said that there is something to read, and not all of it is read.
+    ready: bool,
+    bursts: Bursts,
     /// It is not read before.
     rests: Instant,
     pub(super) callers: BTreeMap<ConnectionId, Caller>,
@@ -128,11 +128,16 @@ impl Gate {
             input,
             name,
             slice: of_latency,
-            read: Instant::ZERO,
-            dense: false,
+            ready: true,
+            bursts: Bursts::default(),
             rests: Instant::ZERO,
             callers: BTreeMap::new(),
         })
+    }
+
+    /// The driver says that `id` can be read.
+    pub(super) fn on_ready(&mut self, id: InputId) {
+        self.ready |= self.input == id;
     }
 
     /// Reads what is there and sends what is to be sent, unless it rests; `driver` then knows when to look again.
@@ -144,16 +149,14 @@ impl Gate {
             Wire::Rtp(rtp) => rtp.tend(now),
             Wire::Rtmp(rtmp) => rtmp.input.tend(now),
             Wire::Neighbour(neighbour) => {
-                let batch = neighbour.tend(now);
-                let before = self.read;
-                if batch.datagrams > 0 {
-                    self.read = now;
+                let may_read = std::mem::take(&mut self.ready) || neighbour.is_of_two_sockets();
+                if !may_read {
+                    neighbour.tend_timers(now);
+                    return Ok(());
                 }
-                // One by one too: what comes evenly is else read packet by packet. Whoever rested
-                // comes later than a slice.
-                let within = self.slice * if self.dense { 2 } else { 1 };
-                self.dense = batch.datagrams > 0 && now.since(before) < within;
-                if self.dense && !batch.more {
+                let batch = neighbour.tend(now);
+                self.ready = batch.more;
+                if self.bursts.came(now, batch.datagrams, self.slice) && !batch.more {
                     let halved = batch.datagrams > FULL;
                     self.rests = now + if halved { self.slice / 2 } else { self.slice };
                     return driver.rest(self.input, self.rests).map_err(|e| broken(&e));
@@ -209,6 +212,18 @@ impl Gate {
     /// The next payload of all that came, due or not: for the end.
     pub(super) fn deliver_rest(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<ConnectionId> {
         self.deliver(now + EVER, buf)
+    }
+
+    /// The passphrase of each stream, if each has its own.
+    pub(super) const fn keys(&self) -> Option<&Keys> {
+        if let Wire::Neighbour(neighbour) = &self.wire { neighbour.keys() } else { None }
+    }
+
+    /// Takes other passphrases; who came by one that is no longer its stream's is sent away.
+    pub(super) fn set_keys(&mut self, now: Instant, keys: Keys) {
+        if let Wire::Neighbour(neighbour) = &mut self.wire {
+            neighbour.set_keys(now, keys);
+        }
     }
 
     /// When to [`tend`](Self::tend) it although nothing came.

@@ -1,6 +1,7 @@
 //! `braidcast receive`: takes streams and writes them out on time.
 
 mod border;
+mod bursts;
 mod cut;
 mod entry;
 mod gate;
@@ -140,6 +141,10 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         driver.reload_on_hangup();
     }
     plan.check_gates(entrances, authorized.as_ref())?;
+    for keys in gates.iter().filter_map(Gate::keys) {
+        plan.check_keys(keys, authorized.as_ref())?;
+        driver.reload_on_hangup();
+    }
     authorized.iter_mut().for_each(|list| security.trust(&list.trusted()));
     let permits = authorized.as_mut().map(senders::permits).or_else(|| held.as_ref().map(Held::permits));
     if let Some(held) = &mut held {
@@ -244,6 +249,7 @@ impl Session {
             let until = until.chain(dates.then_some(self.look_at)).min();
             match self.drive(until)? {
                 Wake::Input(input) => {
+                    self.gates.iter_mut().for_each(|gate| gate.on_ready(input));
                     let now = self.driver.now();
                     self.each_room(now, |session, _, room| {
                         room.outputs.on_ready(&mut session.driver, input, &session.live)
@@ -281,6 +287,11 @@ impl Session {
         if let Some(serving) = &mut self.serving {
             serving.reload(self.driver.now(), &self.live);
         }
+        self.reload_senders();
+        self.reload_keys();
+    }
+
+    fn reload_senders(&mut self) {
         let Some(path) = self.authorized.as_ref().map(|it| it.path().to_owned()) else { return };
         let read = senders::read(&path, self.plan.needs_outputs(), self.security.is_certified());
         match read.and_then(|list| self.plan.set_accepted(senders::outputs(&list)).map(|()| list)) {

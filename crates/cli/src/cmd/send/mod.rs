@@ -483,6 +483,7 @@ impl Session {
             let quality = target.as_mut().map(|it| it.judge(now, &report, sender));
             rates.tell(now, live, &Told { end: None, connected: *connected, report, quality });
         }
+        source.tell_rate(now, || sender.rate_report(now).map(|report| report.smoothed_rate));
         let stream = Stream { name: "", connected: *connected, end: End::Sender, ended: false };
         watch.tell(now, |stats| {
             let name = |path: &PathReport| ends.path_name(path);

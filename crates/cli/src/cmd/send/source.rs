@@ -28,6 +28,9 @@ const PATIENCE: u32 = 4;
 const MOST_PATIENCE: Duration = Duration::from_millis(100);
 const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 
+/// Interval at which a neighbour is told what the paths carry: who follows it looks some ten times a second.
+const TELL: Duration = Duration::from_millis(100);
+
 /// Bytes at its beginning by which a file is known.
 const HEAD: u64 = 64 * 1024;
 
@@ -56,6 +59,8 @@ pub(super) struct Source {
     /// The last unit was handed out.
     ended: bool,
     last_read: Instant,
+    /// When a neighbour was last told a rate.
+    told_at: Instant,
     /// When the last datagram came, which may be before it was read.
     last_came: Instant,
     /// How often what comes closely one behind another is read, at most.
@@ -124,6 +129,7 @@ impl Source {
             finished: false,
             ended: false,
             last_read: Instant::ZERO,
+            told_at: Instant::ZERO,
             last_came: Instant::ZERO,
             slice: Duration::ZERO,
             dense: false,
@@ -329,6 +335,18 @@ impl Source {
             Reader::Neighbour(neighbour) => neighbour.tell(live),
             Reader::Rtp(rtp) => rtp.tell(now, live),
             _ => {}
+        }
+    }
+
+    /// Has a neighbour hear at `now` how much the paths carry, bit/s, each [`TELL`]; `rate` finds it out.
+    pub(super) fn tell_rate(&mut self, now: Instant, rate: impl FnOnce() -> Option<f64>) {
+        let Reader::Neighbour(neighbour) = &mut self.reader else { return };
+        if now.since(self.told_at) < TELL {
+            return;
+        }
+        self.told_at = now;
+        if let Some(rate) = rate() {
+            neighbour.tell_capacity(rate as u64);
         }
     }
 

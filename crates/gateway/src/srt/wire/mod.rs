@@ -8,7 +8,7 @@ mod packet;
 pub use handshake::{Extension, ExtensionKind, Handshake, HandshakeType, Hello, HelloFlags, MAGIC};
 pub use key_material::{KeyMaterial, WhichKeys};
 pub use loss_list::{LossList, write_loss};
-pub use packet::{Ack, Control, ControlKind, Data, HEADER, KeySlot, Packet};
+pub use packet::{Ack, CAPACITY_PACKET, Control, ControlKind, Data, HEADER, KeySlot, Packet, Rate};
 
 use braidcast_core::Truncated;
 use core::fmt;

@@ -3,6 +3,9 @@ use braidcast_core::{Reader, Writer};
 
 /// Bytes of the header of every packet (draft-sharabayko-srt §3).
 pub const HEADER: usize = 16;
+/// Bytes of the packets that the capacity of a link counts: full ones, with their headers. libsrt shows it times as
+/// many (`mbpsBandwidth`).
+pub const CAPACITY_PACKET: u32 = 1500;
 /// Largest sequence number; they have 31 bits.
 const MAX_SEQUENCE: u32 = 0x7fff_ffff;
 
@@ -204,8 +207,19 @@ pub struct Ack {
     pub rtt: Option<(u32, u32)>,
     /// Packets that the receiver has room for.
     pub room: Option<u32>,
-    /// Packets and bytes that arrive in each second.
-    pub rate: Option<(u32, u32)>,
+    /// What arrives, and what could.
+    pub rate: Option<Rate>,
+}
+
+/// The last fields of a full acknowledgement (§3.2.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rate {
+    /// Packets that arrive in each second.
+    pub packets: u32,
+    /// Packets that could go over the link in each second, of [`CAPACITY_PACKET`] bytes each.
+    pub capacity: u32,
+    /// Bytes that arrive in each second.
+    pub bytes: u32,
 }
 
 impl Ack {
@@ -215,7 +229,7 @@ impl Ack {
         let next = r.u32()? & MAX_SEQUENCE;
         let rtt = r.u32().and_then(|rtt| Ok((rtt, r.u32()?))).ok();
         let room = r.u32().ok();
-        let rate = r.u32().and_then(|packets| Ok((packets, (r.u32()?, r.u32()?).1))).ok();
+        let rate = r.u32().and_then(|packets| Ok(Rate { packets, capacity: r.u32()?, bytes: r.u32()? })).ok();
         Ok(Self { next, rtt, room, rate })
     }
 
@@ -227,11 +241,10 @@ impl Ack {
         w.u32(rtt);
         w.u32(variance);
         w.u32(room);
-        let Some((packets, bytes)) = self.rate else { return };
-        w.u32(packets);
-        // The capacity of the link is what live mode does not measure; the rate is what is known.
-        w.u32(packets);
-        w.u32(bytes);
+        let Some(rate) = self.rate else { return };
+        w.u32(rate.packets);
+        w.u32(rate.capacity);
+        w.u32(rate.bytes);
     }
 }
 
@@ -260,7 +273,12 @@ mod tests {
         for ack in [
             Ack { next: 7, ..Ack::default() },
             Ack { next: 7, rtt: Some((100, 50)), room: Some(9), rate: None },
-            Ack { next: 7, rtt: Some((100, 50)), room: Some(9), rate: Some((1, 2)) },
+            Ack {
+                next: 7,
+                rtt: Some((100, 50)),
+                room: Some(9),
+                rate: Some(Rate { packets: 1, capacity: 2, bytes: 3 }),
+            },
         ] {
             let mut body = Vec::new();
             ack.write(&mut body);
