@@ -32,6 +32,9 @@ const GUESS_WEIGHS: f64 = 30.0;
 const USUAL: f64 = 100.0;
 /// Least retransmission timeout of a session that may send redundancy.
 const RTO_MIN: Duration = Duration::from_millis(600);
+/// Percentage of automatic redundancy that is not sent in overload. Of 0, 50, 75 and 100 this one shows most (decision
+/// 44).
+const SPARED_IN_A_CROWD: u8 = 75;
 
 impl Redundancy {
     /// What the association has to agree on with its peer, and what goes with a code.
@@ -50,6 +53,7 @@ impl Redundancy {
         // Told of each loss, windows would not carry live video where it is needed most; of
         // what full queues drop they are told.
         it.fec_losses = FecLosses::Queued;
+        it.spared_in_a_crowd = SPARED_IN_A_CROWD;
         it
     }
 

@@ -220,6 +220,7 @@ const SCTP: Words = &[
     ("fec", "erasure code, or `off`"),
     ("fec_window", "whether redundancy counts in the congestion window"),
     ("fec_losses", "whether losses that were repaired shrink the window"),
+    ("fec_spared", "percentage of automatic redundancy that is not sent in overload (75 in sessions, decision 44)"),
     ("fec_receive", "takes redundancy without sending any"),
     ("artx", "adaptive retransmission delay: the reading of eq. 8.2, or `off`"),
     ("forward_delay", "measures delays one way where the scheduler heeds them (decision 21)"),

@@ -70,6 +70,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("fec", |o, v| off_or(&mut o.redundancy.fec, v)),
     key("fec_window", |o, v| put(&mut o.redundancy.fec_window, word(v))),
     key("fec_losses", |o, v| put(&mut o.redundancy.fec_losses, word(v))),
+    key("fec_spared", |o, v| put(&mut o.redundancy.spared_in_a_crowd, whole(v, 0, 100))),
     key("fec_receive", |o, v| put(&mut o.redundancy.fec_receive, flag(v))),
     key("artx", |o, v| off_or(&mut o.redundancy.artx, v)),
     key("forward_delay", |o, v| put(&mut o.paths.forward_delay, flag(v))),

@@ -60,7 +60,7 @@ impl Open {
     }
 
     /// Bytes in a second over all paths that data may go over.
-    fn rate(&self) -> Option<f64> {
+    pub(super) fn rate(&self) -> Option<f64> {
         let rate = self.paths.best().filter_map(|(_, path)| path.rate()).sum();
         Some(rate).filter(|rate| *rate > 0.0)
     }

@@ -7,8 +7,8 @@ use braidcast_fec::{Coefficients, Combination};
 use braidcast_sctp::wire::chunk::{Data, Redundancy, kind};
 use braidcast_sctp::wire::{Chunk, Packet};
 use braidcast_sctp::{
-    Artx, ArtxFrom, Code, Endpoint, Event, FecLosses, FecWindow, LossDetection, Options, Reliability, RtoBounds,
-    SchedulerKind, SendOptions, Stats,
+    Artx, ArtxFrom, Code, Endpoint, Event, FecLosses, FecWindow, Frame, LossDetection, MessagePriority, Method,
+    NeededBy, Options, QueueScope, Reliability, RtoBounds, SchedulerKind, SendOptions, Stats,
 };
 use braidcast_sim::link::{LinkModel, Loss, QueueLimit};
 use braidcast_sim::{Duplex, TapAction};
@@ -246,6 +246,41 @@ fn each_path_owes_redundancy_for_what_it_carries() {
     let before = pair.on_client(|it, _| it.stats()).redundancy_sent;
     transfer(&mut pair, 500_000, 1000);
     assert_eq!(pair.on_client(|it, _| it.stats()).redundancy_sent, before);
+}
+
+#[test]
+fn while_more_waits_than_paths_take_in_time_less_redundancy_is_sent() {
+    // Redundancy for frames of `len` bytes each half second, of use for that long, over 5 Mbit/s.
+    let sent = |spared_in_a_crowd, len: usize| {
+        let options = Options::live().with(|it| {
+            it.redundancy.fec_receive = true;
+            it.redundancy.spared_in_a_crowd = spared_in_a_crowd;
+            it.queue.method = Some(Method::ByWorth);
+            it.queue.scope = QueueScope::Alone;
+        });
+        let mut pair = Pair::connected(&options, vec![Duplex::both(link(5, 40))]);
+        assert!(pair.on_client(|it, _| it.set_fec_by_path("tetrys:6,5,128".parse().unwrap(), ms(50), |_| 0.2)));
+        for id in 0..20 {
+            let due = pair.now() + ms(500);
+            let frame = Frame { needed_by: NeededBy::Rest, ..Frame::alone(id, 256, len as u32, Some(due)) };
+            let how = SendOptions {
+                unordered: true,
+                deadline: Some(due),
+                priority: MessagePriority::new(1).unwrap(),
+                frame: Some(frame),
+                ..on(0, Reliability::Lifetime(ms(500)))
+            };
+            pair.client_send(&pattern(len, id), how);
+            pair.run(ms(500));
+            pair.server_recv();
+        }
+        pair.on_client(|it, _| it.stats()).redundancy_sent
+    };
+    // 20 kB are through in 32 ms; of 200 kB those are crowded that leave while more than 62 kB wait.
+    let (all, spared) = (sent(0, 20_000), sent(75, 20_000));
+    assert!(all > 40 && spared * 20 > all * 19, "{all} {spared}");
+    let (all, spared) = (sent(0, 200_000), sent(75, 200_000));
+    assert!(all > 400 && spared * 10 < all * 7 && spared * 10 > all * 3, "{all} {spared}");
 }
 
 #[test]

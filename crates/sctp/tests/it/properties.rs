@@ -177,7 +177,7 @@ fn extreme() -> impl Strategy<Value = (usize, u64)> {
 }
 
 /// Every option that is a number or a time.
-const NUMBERS: [fn(&mut Options, u64); 36] = [
+const NUMBERS: [fn(&mut Options, u64); 37] = [
     |it, n| it.local_port = n as u16,
     |it, n| it.local_addresses = vec![[10, 0, 0, 1].into(); n.min(20) as usize],
     |it, n| it.paths.max_paths = n as usize,
@@ -214,6 +214,7 @@ const NUMBERS: [fn(&mut Options, u64); 36] = [
         it.redundancy.fec = Some(Code::Tetrys { n, k, m });
     },
     |it, n| it.redundancy.fec = Some(Code::Block { n: n as u16, k: (n >> 1) as u16 }),
+    |it, n| it.redundancy.spared_in_a_crowd = n.min(255) as u8,
     |it, n| it.papers.initial_ssthresh = Some(n as usize),
     |it, n| it.papers.min_ssthresh = n as usize,
     |it, n| it.papers.max_burst = Some(n as u32),

@@ -22,10 +22,15 @@ pub struct RedundancyOptions {
     /// another one too, at the rate of that and while it has room, before new data of a lower
     /// priority. Default false.
     pub reinject: bool,
+    /// Percentage of what paths owe ([`set_fec_by_path`](crate::Association::set_fec_by_path)) that is not sent while
+    /// they are crowded: while what waits in a queue takes them more than a fifth of the time that a frame has. 0 to 100.
+    /// Default 0.
+    pub spared_in_a_crowd: u8,
 }
 
 impl RedundancyOptions {
     pub(super) fn check(&self) -> Result<(), Misuse> {
+        Misuse::unless_within("redundancy.spared_in_a_crowd", self.spared_in_a_crowd, 0..=100)?;
         let Some(code) = self.fec else { return Ok(()) };
         code.check().map_err(|why| {
             Misuse::other("redundancy.fec", code.to_string(), format!("a code: {why}"), "choose other numbers")

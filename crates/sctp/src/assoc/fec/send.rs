@@ -12,6 +12,11 @@ use braidcast_core::{Instant, Writer};
 use braidcast_fec::{Coefficients, Combination};
 use core::ops::RangeInclusive;
 
+/// If what waits takes the paths more than this share of the time that a frame has, they are crowded: redundancy makes
+/// as much late as it brings back. It is the share within which the last packets of a large frame leave
+/// ([`Conditions`](braidcast_fec::Conditions)). A tenth shows as much, two fifths a point less (decision 44).
+const CROWDED: f64 = 0.2;
+
 impl super::Sender {
     /// Redundancy is due; the oldest gives way if too much waits for room.
     fn on_due(&mut self, combination: Combination) {
@@ -36,6 +41,8 @@ impl Open {
             return;
         }
         let pause = self.queue.waiting_bytes() == 0 || !self.paths.best().any(|(index, _)| self.path_has_room(index));
+        let spared = if self.is_crowded() { self.options.redundancy.spared_in_a_crowd } else { 0 };
+        let part = 1.0 - f64::from(spared) / 100.0;
         let Some(sender) = self.fec.as_mut().and_then(|fec| fec.sender.as_mut()) else { return };
         sender.encoder.on_acknowledged(self.ledger.base().get());
         for tsn in sender.next.until(self.ledger.next_tsn()) {
@@ -50,7 +57,7 @@ impl Open {
             let chunk = self.ledger.get(tsn).filter(|chunk| chunk.has_message());
             let chunk = chunk.filter(|_| !self.ledger.owes_copy(tsn));
             if let Some((index, _)) = chunk.and_then(Chunk::place) {
-                credit.on_source(now, self.paths[index].redundancy_owed());
+                credit.on_source(now, part * self.paths[index].redundancy_owed());
             }
         }
         sender.next = self.ledger.next_tsn();
@@ -60,6 +67,14 @@ impl Open {
                 sender.on_due(combination);
             }
         }
+    }
+
+    /// Returns `true` if what waits takes the paths a large part of the time that a frame has. Without frames they are
+    /// never crowded.
+    fn is_crowded(&self) -> bool {
+        let time = self.queue.front().and_then(crate::tx::Front::time);
+        let takes = self.rate().map(|rate| self.queue.waiting_bytes() as f64 / rate);
+        time.zip(takes).is_some_and(|(time, takes)| takes > CROWDED * time.as_secs_f64())
     }
 
     /// The path that redundancy goes over now, if some is due: of those that may carry data the one
