@@ -23,8 +23,8 @@ pub struct RedundancyOptions {
     /// priority. Default false.
     pub reinject: bool,
     /// Percentage of what paths owe ([`set_fec_by_path`](crate::Association::set_fec_by_path)) that is not sent while
-    /// they are crowded: while what waits in a queue takes them more than a fifth of the time that a frame has. 0 to 100.
-    /// Default 0.
+    /// they are crowded: while what waits in a queue takes them more than a fifth of the time that a
+    /// frame has. 0 to 100. Default 0.
     pub spared_in_a_crowd: u8,
 }
 
