@@ -13,9 +13,11 @@ fn a_receiver_calls_over_two_networks_and_the_stream_comes_as_it_went_in() {
         Running::start(dir.path(), &format!("emulate 127.0.0.1:{at} 127.0.0.1:{port} {how}")).wait_for("listening")
     };
     let _links = (emulate(wifi, "--delay 10ms --loss 2%"), emulate(lte, "--delay 40ms --loss 2%"));
-    let sender =
-        Running::start(dir.path(), &format!("send clip.ts --at 127.0.0.1:{port} --key open-sesame-2026 --json"))
-            .wait_for("listening on");
+    let sender = Running::start(
+        dir.path(),
+        &format!("send clip.ts --at 127.0.0.1:{port} --latency 2s --key open-sesame-2026 --json"),
+    )
+    .wait_for("listening on");
     let receive =
         format!("receive --from 127.0.0.1:{wifi} --from 127.0.0.1:{lte} out.ts --key open-sesame-2026 --json");
     let received = Running::start(dir.path(), &receive).finish();

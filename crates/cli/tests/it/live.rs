@@ -15,8 +15,7 @@ fn a_recording_plays_at_its_own_speed_and_comes_out_as_it_went_in() {
     let receiver =
         Running::start(dir.path(), &format!("receive {port} out.ts --json --log log.csv")).wait_for("listening");
     let start = now();
-    let sent =
-        Running::start(dir.path(), &format!("send clip.ts --to 127.0.0.1:{port} --latency 300ms --json")).finish();
+    let sent = Running::start(dir.path(), &format!("send clip.ts --to 127.0.0.1:{port} --latency 2s --json")).finish();
     sent.says(0, &[]);
     assert!(start.elapsed() > Duration::from_millis(2500), "paced");
     let received = receiver.finish();

@@ -50,7 +50,7 @@ fn a_ticket_by_a_relay_is_all_that_a_sender_needs_and_both_ends_are_known() {
     let relay = relay(dir, port, "--open --json");
     let receive = receive(dir, &format!("--relay 127.0.0.1:{port} out.ts --relay-only"));
     let receiver = receive.wait_for("which sees it as 127.0.0.1:");
-    let sent = run(dir, "send clip.ts --to @ticket --json");
+    let sent = run(dir, "send clip.ts --to @ticket --latency 2s --json");
     sent.says(0, &["connecting to 127.0.0.1:", "connected", "is at the relay"]);
     assert_eq!(sent.json()["security"]["authenticated"], true, "{}", sent.json());
     receiver.finish().says(0, &["path ", " by 127.0.0.1:"]);
@@ -205,7 +205,7 @@ fn a_ticket_without_a_relay_leads_to_the_port_and_nobody_else_is_let_in() {
     let stranger = Running::start(dir, &format!("send clip.ts --to 127.0.0.1:{port} --give-up 20s"));
     let receiver = receiver.wait_for("a sender was turned away");
     stranger.kill();
-    run(dir, "send clip.ts --to @ticket").says(0, &["authenticated"]);
+    run(dir, "send clip.ts --to @ticket --latency 2s").says(0, &["authenticated"]);
     receiver.finish().says(0, &[]);
     assert!(fs::read(dir.join("out.ts")).unwrap() == fs::read(clip).unwrap(), "not the same bytes");
 }
