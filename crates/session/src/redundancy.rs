@@ -32,7 +32,7 @@ const GUESS_WEIGHS: f64 = 30.0;
 const USUAL: f64 = 100.0;
 /// Least retransmission timeout of a session that may send redundancy.
 const RTO_MIN: Duration = Duration::from_millis(600);
-/// Percentage of automatic redundancy that is not sent in overload. Of 0, 50, 75 and 100 this one shows most (decision
+/// Percentage of automatic redundancy that is not sent in overload. 50 and 100 show as much, within chance (decision
 /// 44).
 const SPARED_IN_A_CROWD: u8 = 75;
 

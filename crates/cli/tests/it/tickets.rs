@@ -206,8 +206,10 @@ fn a_ticket_without_a_relay_leads_to_the_port_and_nobody_else_is_let_in() {
     let receiver = receiver.wait_for("a sender was turned away");
     stranger.kill();
     run(dir, "send clip.ts --to @ticket --latency 2s").says(0, &["authenticated"]);
-    receiver.finish().says(0, &[]);
-    assert!(fs::read(dir.join("out.ts")).unwrap() == fs::read(clip).unwrap(), "not the same bytes");
+    let received = receiver.finish();
+    received.says(0, &[]);
+    let came = fs::read(dir.join("out.ts")).unwrap();
+    assert!(came == fs::read(clip).unwrap(), "not the same bytes: {} came; {}", came.len(), received.stderr);
 }
 
 #[test]

@@ -57,6 +57,7 @@ pub(super) struct Send {
     lost: BTreeSet<u64>,
     /// All before it are acknowledged.
     acknowledged: u64,
+    /// When the other end last said what it has, or was last sent something new, which has it say that.
     heard: Instant,
     /// Packets that the other end has room for, beginning with `acknowledged`.
     window: u64,

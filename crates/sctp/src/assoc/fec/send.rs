@@ -41,8 +41,7 @@ impl Open {
             return;
         }
         let pause = self.queue.waiting_bytes() == 0 || !self.paths.best().any(|(index, _)| self.path_has_room(index));
-        let spared = if self.is_crowded() { self.options.redundancy.spared_in_a_crowd } else { 0 };
-        let part = 1.0 - f64::from(spared) / 100.0;
+        let part = self.part_sent();
         let Some(sender) = self.fec.as_mut().and_then(|fec| fec.sender.as_mut()) else { return };
         sender.encoder.on_acknowledged(self.ledger.base().get());
         for tsn in sender.next.until(self.ledger.next_tsn()) {
@@ -69,8 +68,14 @@ impl Open {
         }
     }
 
-    /// Returns `true` if what waits takes the paths a large part of the time that a frame has. Without frames they are
-    /// never crowded.
+    /// The part of what paths owe that is sent now: all of it unless they are crowded, which
+    /// without frames they never are.
+    fn part_sent(&self) -> f64 {
+        let spared = self.options.redundancy.spared_in_a_crowd;
+        if spared > 0 && self.is_crowded() { 1.0 - f64::from(spared) / 100.0 } else { 1.0 }
+    }
+
+    /// Returns `true` if what waits takes the paths a large part of the time that a frame has.
     fn is_crowded(&self) -> bool {
         let time = self.queue.front().and_then(crate::tx::Front::time);
         let takes = self.rate().map(|rate| self.queue.waiting_bytes() as f64 / rate);
